@@ -45,6 +45,7 @@ export function createFolderCalls({
     toolInput: (...args) => engine.toolInput(...args),
     previewFork: (...args) => engine.previewFork(...args),
     forkStarts: (...args) => engine.forkStarts(...args),
+    search: (...args) => engine.search(...args),
     worktreeChanges: (...args) => engine.worktreeChanges(...args),
     removeWorktree: (...args) => engine.removeWorktree(...args),
     remakeWorktree: (...args) => engine.remakeWorktree(...args),

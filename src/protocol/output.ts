@@ -199,6 +199,14 @@ export interface ReturnedText {
   readonly error?: string | undefined;
 }
 
+/** A match in a conversation. */
+export interface FoundAt {
+  readonly query: string;
+  readonly entryID: string;
+  /** The number of matches before it in its entry, if they are counted as the page does. */
+  readonly nth: number;
+}
+
 export type ConnectionView = "connected" | "connecting" | "disconnected";
 
 /** From the extension to the panel. */
@@ -237,8 +245,8 @@ export type HostMessage =
   | { readonly type: "reply-failed"; readonly id: string; readonly error: string }
   /** A short message that the page shows for a moment. */
   | { readonly type: "note"; readonly text: string }
-  /** Shows the box for finding text. */
-  | { readonly type: "find" }
+  /** Shows the box for finding text, with the text found at `at` if there is one. */
+  | { readonly type: "find"; readonly at?: FoundAt | undefined }
   /** How often the details of tool calls contain the text, by entry ID. */
   | {
       readonly type: "found-in-tools";

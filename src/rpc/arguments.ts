@@ -244,6 +244,7 @@ const parameters = {
   toolInput: z.tuple([pendingRequest]),
   previewFork: z.tuple([forkRequest]),
   forkStarts: z.tuple([id]),
+  search: z.tuple([id, z.string()]),
   models: nothing,
   changes: z.tuple([id, z.number()]),
   ensureSession: nothing,

@@ -83,7 +83,7 @@ export interface KeptTasks {
 /** Data that is read on demand. */
 type Reads = Pick<
   TaskEngine,
-  "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts"
+  "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts" | "search"
 >;
 
 /** The calls that concern the worktrees of isolated tasks. */

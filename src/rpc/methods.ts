@@ -71,6 +71,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
     signal: { at: 1, cancelled: sentence("Token counting was cancelled.") },
   },
   forkStarts: READ,
+  search: READ,
   models: READ,
   changes: READ,
   ensureSession: REACH,

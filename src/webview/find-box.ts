@@ -49,7 +49,8 @@ export class FindBox {
 
   /** Shows the box, with this text if there is one. */
   open(query: string): void {
-    if (!this.element.hidden && document.activeElement === this.text) return;
+    const isOpen = !this.element.hidden && document.activeElement === this.text;
+    if (isOpen && query === "") return;
     this.element.hidden = false;
     if (query !== "") this.text.value = query;
     this.text.focus();

@@ -1,4 +1,5 @@
 import { countMatches, findExpression } from "../protocol/find.ts";
+import type { FoundAt } from "../protocol/output.ts";
 import type { Context, Disclosures } from "./context.ts";
 import type { Conversation, Row } from "./conversation.ts";
 import { FindBox } from "./find-box.ts";
@@ -49,6 +50,8 @@ export class Finder {
   private current: Match | undefined;
   /** The row from which on a match is looked for. */
   private from = 0;
+  /** A match to go to, as soon as its entry is there. */
+  private wanted: FoundAt | undefined;
   /** The selection with which finding began. */
   private selected: Range | undefined;
   private readonly texts = new WeakMap<Row, { readonly source: unknown; readonly text: string }>();
@@ -72,8 +75,17 @@ export class Finder {
     return !this.box.element.hidden;
   }
 
-  /** Shows the box, with the selected text if there is some, and looks from there or from the reader's position on. */
-  open(): void {
+  /**
+   * Shows the box, with the match at `at`, otherwise with the selected text if there is some, and looks from there or from
+   * the reader's position on.
+   */
+  open(at?: FoundAt): void {
+    this.wanted = at;
+    if (at) {
+      this.box.open(at.query);
+      this.schedule();
+      return;
+    }
     const { list, conversation } = this.page;
     const selection = document.getSelection();
     const range = selection && !selection.isCollapsed ? selection.getRangeAt(0) : undefined;
@@ -103,6 +115,7 @@ export class Finder {
 
   /** Goes to the next match, or with −1 to the previous one; after the last one follows the first. */
   step(by: 1 | -1): void {
+    this.wanted = undefined;
     if (this.timer !== undefined) {
       this.begin();
       return;
@@ -174,6 +187,7 @@ export class Finder {
 
   /** Stays at the current match if that is still one; otherwise goes to the first one from the reader's position on. */
   private choose(): void {
+    if (this.wanted && this.goToWanted(this.wanted)) return;
     const { current } = this;
     const same = this.found.find(({ row }) => row === current?.row);
     if (current && same) {
@@ -188,6 +202,18 @@ export class Finder {
       CSS.highlights.clear();
       this.showPosition();
     }
+  }
+
+  /** Goes to the match if its entry is there, and otherwise nowhere as long as the entry may come. */
+  private goToWanted({ entryID, nth }: FoundAt): boolean {
+    const { conversation } = this.page;
+    const item = conversation.firstRow(entryID)?.item;
+    const found = this.found.filter(({ row }) => row.item === item);
+    const count = found.reduce((sum, one) => sum + one.count, 0);
+    const isComing = !item && (conversation.hasEarlier || conversation.isEmpty);
+    if (!isComing) this.wanted = undefined;
+    if (found[0]) this.goTo(this.before(found[0].row) + Math.min(nth, count - 1));
+    return isComing || count > 0;
   }
 
   /** The position of the first match from where finding began. */

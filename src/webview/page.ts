@@ -72,7 +72,11 @@ export class Page {
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     note: ({ text }) => this.note(text),
-    find: () => this.finder.open(),
+    find: ({ at }) => {
+      // The match is read instead.
+      if (at) this.pendingReading = undefined;
+      this.finder.open(at);
+    },
     "found-in-tools": ({ query, counts }) => this.finder.receive(query, counts),
   };
 

@@ -112,6 +112,20 @@ describe("output of a task", () => {
     await ended(window, id);
   });
 
+  it("is found by any text of its conversation: what the model has written so far, prompts and tool calls", async () => {
+    const { id } = await launch({ text: "The lexer\nskips needles.", gate: "search", gateAfterText: true });
+    await until("what is being streamed", async () => {
+      const [hit] = await window.engine.search(id, "SKIPS  needles");
+      return hit?.line === "skips needles." && hit.nth === 0;
+    });
+    model.release("search");
+    await ended(window, id);
+    const [hit] = await window.engine.search(id, "skips needles");
+    assert.equal(hit?.line, "skips needles.");
+    assert.deepEqual(await window.engine.search(id, "parser"), []);
+    await assert.rejects(window.engine.search("ses_nowhere", "needles"), /doesn't exist/);
+  });
+
   it("[OUT-8] with block leaves no timer behind", async () => {
     const { id } = await launch({ text: "done", gate: "out-8" });
     const before = timers.size;

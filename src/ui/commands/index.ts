@@ -9,7 +9,15 @@ export {
 } from "./editor-commands.ts";
 export { fork, launch, launchFromView } from "./launch.ts";
 export { launchBatch } from "./launch-wizard.ts";
-export { clearFilter, filter, markAllRead, showActive, showNext, showOverview, sort } from "./list-commands.ts";
+export {
+  clearFilter,
+  filter,
+  markAllRead,
+  showActive,
+  showNext,
+  showOverview,
+  sort,
+} from "./list-commands.ts";
 export { launchPrompt, promptOptions, splitPrompt } from "./editor-commands.ts";
 export {
   acceptAllChanges,
@@ -36,6 +44,7 @@ export {
   showOutput,
   showSelected,
 } from "./row-commands.ts";
+export { searchOutputs } from "./search-outputs.ts";
 export { continueTask as continue, sendMessage } from "./steering.ts";
 export {
   cancelConnecting,

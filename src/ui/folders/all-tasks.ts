@@ -8,6 +8,7 @@ import type { Logger } from "../../engine/ports.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
 import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
 import { sentence } from "../../engine/sentence.ts";
+import type { Hit } from "../../engine/search.ts";
 import type { PendingRequest } from "../../engine/server-model.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
 import type { TakenSince } from "../../engine/taken-since.ts";
@@ -152,6 +153,10 @@ export class AllTasks implements Disposable {
 
   async lastAnswer(sessionID: string): Promise<string | undefined> {
     return this.require(sessionID).calls.lastAnswer(sessionID);
+  }
+
+  async search(id: string, query: string): Promise<readonly Hit[]> {
+    return this.require(id).calls.search(id, query);
   }
 
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {

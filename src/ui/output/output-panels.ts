@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 
+import type { FoundAt } from "../../protocol/output.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import type { OutputParts } from "./output-parts.ts";
@@ -46,6 +47,13 @@ export class OutputPanels implements vscode.Disposable {
       pageOptions(this.extensionUri),
     );
     this.fill(panel, taskID);
+  }
+
+  /** Shows the task's output, and there the box for finding text at this match. */
+  showMatch(taskID: string, at: FoundAt): void {
+    this.show(taskID);
+    const open = this.panels.get(taskID);
+    if (open) this.use(open.session, (loaded) => loaded.find(at));
   }
 
   /** Whether the user can see this task's output now. */

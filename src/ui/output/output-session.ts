@@ -8,10 +8,11 @@ import { isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
 import { lastAnswer } from "../../engine/turn.ts";
-import { findExpression } from "../../protocol/find.ts";
+import { findExpression } from "../../engine/find-text.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
   dispatch,
+  type FoundAt,
   TOOL_OUTPUT,
   type Handlers,
   type HostMessage,
@@ -53,6 +54,7 @@ export class OutputSession {
   /** Whether the page is loaded and listening. */
   private listening = false;
   private disposed = false;
+  private toFind: FoundAt | undefined;
 
   private readonly handlers: Handlers<PanelMessage> = {
     ready: () => this.begin(),
@@ -124,9 +126,10 @@ export class OutputSession {
     this.sendTitle();
   }
 
-  /** Shows the page's box for finding text. */
-  find(): void {
-    this.post({ type: "find" });
+  /** Shows the page's box for finding text, at a match if there is one, as soon as the page is listening. */
+  find(at?: FoundAt): void {
+    if (this.listening) this.post({ type: "find", at });
+    else this.toFind = at;
   }
 
   /** Handles a message of the page; invalid ones are logged and dropped. */
@@ -172,6 +175,8 @@ export class OutputSession {
     this.outbox.deliver();
     if (this.conversation) this.sendConversation();
     else void this.load();
+    if (this.toFind) this.find(this.toFind);
+    this.toFind = undefined;
   }
 
   /** Loads the conversation and follows it, unless that is done or in progress. */

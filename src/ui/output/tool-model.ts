@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 
 import type { Message, ToolPart } from "../../engine/server-model.ts";
-import { countMatches } from "../../protocol/find.ts";
+import { countMatches } from "../../engine/find-text.ts";
+import { SHOWN_LENGTH } from "../../engine/search.ts";
 import { type Excerpt, TOOL_OUTPUT, type ToolDetail, type ToolEntry } from "../../protocol/output.ts";
 import { title, visible } from "../plain-text.ts";
 import { relativePath } from "./relative-path.ts";
@@ -22,8 +23,6 @@ const TITLE_FIELDS = [
   "prompt",
 ];
 const TITLE_LENGTH = 200;
-/** Characters of a text shown in the panel; the full text opens as a document. */
-const EXCERPT_LENGTH = 20_000;
 
 /** The call as one line of the conversation. */
 export function toToolEntry(part: ToolPart, folder: string | undefined): ToolEntry {
@@ -179,11 +178,11 @@ function printedQuestion({ question, options }: AskedQuestion): string {
 }
 
 function excerpt(text: string): Excerpt {
-  return { text: text.slice(0, EXCERPT_LENGTH), total: text.length };
+  return { text: text.slice(0, SHOWN_LENGTH), total: text.length };
 }
 
 /** Like {@link excerpt}, but cuts only between lines. */
 export function excerptOfLines(text: string): Excerpt {
-  const cut = text.length > EXCERPT_LENGTH ? text.lastIndexOf("\n", EXCERPT_LENGTH) : -1;
+  const cut = text.length > SHOWN_LENGTH ? text.lastIndexOf("\n", SHOWN_LENGTH) : -1;
   return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
 }

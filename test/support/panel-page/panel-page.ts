@@ -12,7 +12,7 @@ import type { TaskChange } from "../../../src/engine/registry.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
-import type { ConnectionView } from "../../../src/protocol/output.ts";
+import type { ConnectionView, FoundAt } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import type { OutputEditor, OutputParts } from "../../../src/ui/output/output-parts.ts";
 import { OutputSession } from "../../../src/ui/output/output-session.ts";
@@ -214,9 +214,9 @@ export class PanelPage {
     await this.page.goto(`${ORIGIN}/`);
   }
 
-  /** Runs the command for finding text. */
-  find(): void {
-    this.session.find();
+  /** Runs the command for finding text, or shows a match. */
+  find(at?: FoundAt): void {
+    this.session.find(at);
   }
 
   setTask(task: Child | undefined): void {

@@ -117,6 +117,28 @@ describe("reading the output panel", function () {
     await until("no count", async () => (await panel.page.locator(".find-count").textContent()) === "");
   });
 
+  it("shows a match in an entry that is not in the page yet, as soon as it is there", async () => {
+    const transcript = haystack();
+    const [, message] = transcript.messages;
+    const [, call] = message?.parts ?? [];
+    assert.ok(call);
+    panel = await PanelPage.open(browser, bundle, {
+      task: fakeTask(),
+      transcript: () => Promise.resolve(transcript),
+    });
+    panel.find({ query: "needle", entryID: call.id, nth: 1 });
+    await count("4 of 5");
+    await shows("NEEDLE");
+    assert.equal(await box().inputValue(), "needle");
+    await box().press("Enter");
+    await count("5 of 5");
+    panel.find({ query: "first", entryID: transcript.messages[0]?.parts[0]?.id ?? "", nth: 7 });
+    await count("1 of 1");
+    await shows("first");
+    panel.find({ query: "needle", entryID: "prt_gone", nth: 0 });
+    await count("1 of 5");
+  });
+
   it("starts with the selected text, from the reader's position on, and is opened by the extension", async () => {
     const transcript = new FakeTranscript().user("needle").assistant();
     for (let index = 0; index < 10; index++) transcript.text(`# Part ${index}\n\n${WORDS}`);

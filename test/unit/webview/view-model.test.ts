@@ -7,7 +7,7 @@ import type { Entry, EntryChange } from "../../../src/protocol/output.ts";
 import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.ts";
-import { findExpression } from "../../../src/protocol/find.ts";
+import { findExpression } from "../../../src/engine/find-text.ts";
 import {
   findInTools,
   findTool,
