@@ -21,6 +21,7 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
   const heading = vscode.l10n.t("Search All Outputs");
   list.title = heading;
   list.placeholder = vscode.l10n.t("Enter the text to find");
+  list.matchOnDetail = true;
   list.keepScrollPosition = true;
   /** The search that counts; others end. */
   let current: object | undefined;
@@ -45,7 +46,7 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
       list.activeItems = active;
       if (items.length >= MAX_HITS) break;
     }
-    list.title = heading;
+    list.title = items.length > 0 ? heading : vscode.l10n.t("Search All Outputs: No Results");
     list.busy = false;
     list.items = items;
   };
@@ -59,10 +60,11 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
   const item = (taskID: string, hit: Hit): HitItem => {
     const child = known.child(taskID);
     return {
-      label: withoutIcons(title(hit.line)),
-      description: withoutIcons(title(child?.description ?? "")),
+      label: withoutIcons(title(child?.description ?? taskID)),
+      // The list would sort lines by where they match if they were labels.
+      detail: withoutIcons(title(hit.line)),
       ...(child && { iconPath: childIcon(child) }),
-      // The list would compare the text with the label in another way.
+      // The list matches texts in another way.
       alwaysShow: true,
       taskID,
       hit,
