@@ -1,11 +1,14 @@
 /**
- * The release line that the extension was built for. Earlier releases may lack required features: session metadata
- * (which holds the tasks), and starting a stored message by its ID.
+ * The lowest and the newest release that were tested; see docs/opencode-2.md. The newest one is what the extension
+ * installs.
  */
-export const MINIMUM_VERSION = "1.18.0";
+export const TESTED_VERSIONS = { lowest: "1.18.15", newest: "1.18.33" } as const;
 
-/** The lowest and the newest release that were tested; see docs/opencode-2.md. The newest one is what the extension installs. */
-export const TESTED_VERSIONS = { lowest: "1.18.3", newest: "1.18.33" } as const;
+/**
+ * Earlier releases take a message for answered if its ID sorts before that of an answer. The ID of a notification comes
+ * from the end of its task, so a parent that answered something else meanwhile would never read it.
+ */
+export const MINIMUM_VERSION = TESTED_VERSIONS.lowest;
 
 /** The first major version whose API is a different one. */
 const NEXT_MAJOR = 2;

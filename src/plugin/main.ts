@@ -8,10 +8,15 @@ import { forward } from "./forward.ts";
 import { guardServer } from "./guard-server.ts";
 import type { CallContext, CallResult, PluginHooks, PluginInput, PluginTool } from "./opencode.ts";
 import { readOptions } from "./options.ts";
+import { setup } from "./setup.ts";
 
-/** The OpenCode plugin: gives agents the tools, and forwards each call to the daemon that serves their folder. */
+/**
+ * The OpenCode plugin: gives agents the tools, and forwards each call to the daemon that serves their folder. OpenCode 1
+ * calls `server`, OpenCode 2 `setup`.
+ */
 export default {
   id: "asyncagents",
+  setup,
 
   async server(input: PluginInput, options: unknown): Promise<PluginHooks> {
     const {
@@ -19,7 +24,7 @@ export default {
       patience,
       writePatienceMs: patienceMs,
       subagentDepth,
-      tools,
+      tools = true,
       graceMs,
     } = readOptions(options);
     if (graceMs !== undefined) guardServer(stateFolder, graceMs, input.directory);

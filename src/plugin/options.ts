@@ -28,8 +28,8 @@ export interface PluginSettings {
   readonly writePatienceMs: number;
   /** The levels of OpenCode's own subagents if the user's configuration sets none. Undefined: OpenCode's default. */
   readonly subagentDepth: number | undefined;
-  /** Whether agents get the tools. */
-  readonly tools: boolean;
+  /** Whether agents get the tools. Undefined if the entry doesn't say: then only those of OpenCode 1 do. */
+  readonly tools: boolean | undefined;
   /** How long a server that the extension started keeps running without a daemon. Undefined for other servers. */
   readonly graceMs: number | undefined;
 }
@@ -42,7 +42,7 @@ export function readOptions(options: unknown): PluginSettings {
     reloadPatienceMs,
     writePatienceMs = 200,
     subagentDepth,
-    tools = true,
+    tools,
     graceMs,
   } = parsed;
   return {

@@ -8,7 +8,8 @@ import { publishEntry } from "../../src/bridge/endpoint-entries.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { RESULT_MARK } from "../../src/engine/received-result.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";
-import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
+import { toolInputSchema } from "../../src/tools/input-schema.ts";
+import { TOOLS } from "../../src/tools/tools.ts";
 import {
   callTool,
   callTools,

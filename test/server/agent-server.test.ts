@@ -172,9 +172,30 @@ describe("Agent server", function () {
     await server.deleteSession(record.id);
   });
 
+  it("a prompt is answered although its ID is older than that of the last answer, as a notification's can be", async () => {
+    const { id } = await server.createSession({ title: "t" });
+    const ask = async (at: number): Promise<void> => {
+      const messageID = freshID("msg", at, Math.random);
+      await server.prompt(id, {
+        messageID,
+        agent: "build",
+        model: MODEL,
+        parts: [{ text: script([{ text: "Yes." }]) }],
+      });
+      await until("the answer", async () =>
+        (await server.messages(id)).some(
+          ({ info }) =>
+            info.role === "assistant" && info.parentID === messageID && info.completed !== undefined,
+        ),
+      );
+    };
+    const now = Date.now();
+    await ask(now);
+    await ask(now - 1_000);
+  });
+
   it("prompts, follows the turn by status and reads its messages, oldest first", async () => {
     const { id } = await server.createSession({ title: "t" });
-    // OpenCode 1.18.3 takes a prompt for unanswered if its ID does not sort before that of the answer.
     const messageID = freshID("msg", Date.now(), Math.random);
     const text = script([{ text: "halfway", gate: "middle" }], "go ");
     await server.prompt(id, {

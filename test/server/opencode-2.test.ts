@@ -48,7 +48,7 @@ describe("Connection where OpenCode 2 is installed", function () {
     assert.equal(failure.code, "too-new");
     assert.match(
       english(failure.message),
-      /^OpenCode 2\.3\.2 is installed, but .* OpenCode 1 \(1\.18\.0 or later\)/,
+      /^OpenCode 2\.3\.2 is installed, but .* OpenCode 1 \(1\.18\.15 or later\)/,
     );
     assert.equal(existsSync(starts), false);
   });

@@ -1,9 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer, type AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
+import { versionIn } from "../../src/opencode/versions.ts";
 import { spawnGroup, type ProcessGroup } from "./process.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
@@ -266,6 +268,10 @@ function pretendPluginPackageInstalled(configDirectory: string, version: string)
 }
 
 function openCodeVersion(): string {
-  const manifest = join(dirname(dirname(openCodeBinary())), "package.json");
-  return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version;
+  const binary = openCodeBinary();
+  const manifest = join(dirname(dirname(binary)), "package.json");
+  if (existsSync(manifest))
+    return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version;
+  // It isn't in its package, such as one that was downloaded.
+  return versionIn(spawnSync(binary, ["--version"], { encoding: "utf8" }).stdout) ?? "0.0.0";
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { FIRST_STEPS } from "../../src/ui/first-steps.ts";
-import { TOOLS, toolInputSchema } from "../../src/tools/tools.ts";
+import { toolInputSchema } from "../../src/tools/input-schema.ts";
+import { TOOLS } from "../../src/tools/tools.ts";
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 

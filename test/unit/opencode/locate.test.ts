@@ -122,12 +122,12 @@ describe("Finding the executable", () => {
     const PRIVATE = `/home/me/.local/state/opencode-async-agents/opencode-1/node_modules/opencode-linux-${process.arch}/bin/opencode`;
 
     for (const [what, first, second, chosen] of [
-      ["the newest supported one", "1.18.3", "1.18.33", SECOND],
+      ["the newest supported one", "1.18.20", "1.18.33", SECOND],
       ["the first one of equal versions", "1.18.33", "1.18.33", FIRST],
       ["a later 1.x", "1.19.6", "1.18.33", FIRST],
-      ["1.x behind 2.x", "2.3.2", "1.18.3", SECOND],
-      ["1.x before one that is too old", "1.2.27", "1.18.3", SECOND],
-      ["a supported one behind an unknown one", undefined, "1.18.3", SECOND],
+      ["1.x behind 2.x", "2.3.2", "1.18.20", SECOND],
+      ["1.x before one that is too old", "1.2.27", "1.18.20", SECOND],
+      ["a supported one behind an unknown one", undefined, "1.18.20", SECOND],
       ["an unknown one behind 2.x", "2.3.2", undefined, SECOND],
       ["a build from source behind 2.x", "2.3.2", "0.0.0-dev-202611", SECOND],
     ] as const)

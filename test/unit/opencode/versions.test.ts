@@ -29,6 +29,7 @@ describe("OpenCode's versions", () => {
   for (const [version, support] of [
     [MINIMUM_VERSION, "supported"],
     ["1.19.6", "supported"],
+    ["1.18.14", "too-old"],
     ["1.17.20", "too-old"],
     ["0.0.55", "too-old"],
     ["2.0.0", "too-new"],
@@ -43,7 +44,7 @@ describe("OpenCode's versions", () => {
     });
 
   it("only a later release line of 1.x is untested", () => {
-    const untested = ["1.18.0", "1.18.99", "1.19.0", "1.20.3", "2.3.2", "local"].filter(isUntested);
+    const untested = ["1.18.15", "1.18.99", "1.19.0", "1.20.3", "2.3.2", "local"].filter(isUntested);
     assert.deepEqual(untested, ["1.19.0", "1.20.3"]);
   });
 

@@ -9,7 +9,7 @@ describe("The plugin's options", () => {
     patience: { untakenMs: 10_000, takenMs: 60_000 },
     writePatienceMs: 200,
     subagentDepth: undefined,
-    tools: true,
+    tools: undefined,
     graceMs: undefined,
   };
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import * as z from "zod/mini";
 import { TASK_STATUSES } from "../../../src/engine/task.ts";
 import { RUNS } from "../../../src/tools/runs.ts";
-import { toolInputSchema, TOOLS } from "../../../src/tools/tools.ts";
+import { toolInputSchema } from "../../../src/tools/input-schema.ts";
+import { TOOLS } from "../../../src/tools/tools.ts";
 
 interface Schema {
   readonly type: string;
