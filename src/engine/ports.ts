@@ -74,10 +74,11 @@ export interface AgentServer {
   copySession(sourceID: string, session: NewSession): Promise<Session>;
   /** Whether conversations can be written into sessions. */
   canWriteHistory(): Promise<boolean>;
-  /** Writes a conversation into a new session without asking a model. Its usage does not count toward the session. */
+  /**
+   * Gives an idle session this conversation in place of the one that it has, without asking a model. Its usage does not
+   * count toward the session. Always possible without messages, which leaves the session empty.
+   */
   writeHistory(sessionID: string, messages: readonly Message[]): Promise<void>;
-  /** Removes all messages of an idle session. */
-  removeMessages(sessionID: string): Promise<void>;
   /** Replaces the task record in the session's metadata, and nothing else. Undefined if the session is gone. */
   saveRecord(record: TaskRecord): Promise<Session | undefined>;
 

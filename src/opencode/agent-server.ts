@@ -123,13 +123,15 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   async writeHistory(sessionID: string, messages: readonly Message[]): Promise<void> {
+    await this.removeMessages(sessionID);
+    if (messages.length === 0) return;
     const { directory } = await this.getSession(sessionID, schemas.session);
     const { historyEvents } = await import("./history.ts");
     const events = historyEvents(messages, { sessionID, directory }, Date.now(), Math.random);
-    if (events.length > 0) await this.call("POST", replayRequest(directory, events), ignored);
+    await this.call("POST", replayRequest(directory, events), ignored);
   }
 
-  async removeMessages(sessionID: string): Promise<void> {
+  private async removeMessages(sessionID: string): Promise<void> {
     for (const { info } of await this.messages(sessionID)) {
       const request = {
         url: "/session/{sessionID}/message/{messageID}",

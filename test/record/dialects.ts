@@ -17,7 +17,7 @@ export interface Asked {
 export interface Dialect {
   /** The server describes itself here. */
   readonly description: string;
-  /** Other routes, of which is recorded whether and how they answer. */
+  /** Other routes. Only the form of their answers is recorded, as these belong to the user. */
   readonly routes: readonly string[];
   readonly models: string;
   readonly events: string;
@@ -37,7 +37,7 @@ export interface Dialect {
 
 const version1: Dialect = {
   description: "/doc",
-  routes: ["/global/health", "/agent", "/permission", "/question", "/session/status", "/session?limit=1"],
+  routes: ["/agent", "/permission", "/question", "/session/status", "/session?limit=1"],
   models: "/config/providers",
   events: "/event",
   shell: "bash",
@@ -67,7 +67,6 @@ const version1: Dialect = {
 const version2: Dialect = {
   description: "/openapi.json",
   routes: [
-    "/api/info",
     "/api/agent",
     "/api/model/default",
     "/api/permission/request",

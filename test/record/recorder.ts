@@ -2,7 +2,7 @@ import { appendFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { basicAuthorization } from "../support/opencode.ts";
 import { DIALECTS, type Asked, type Call, type Dialect } from "./dialects.ts";
-import { redacted } from "./redact.ts";
+import { redacted, shapeOf } from "./redact.ts";
 import { promptOf, SCENES, type Scene } from "./scenes.ts";
 
 /** The server that is recorded. */
@@ -47,7 +47,8 @@ export class Recorder {
 
   async record(): Promise<void> {
     const dialect = await this.dialect();
-    for (const path of [dialect.description, ...dialect.routes]) await this.call({ method: "GET", path });
+    await this.call({ method: "GET", path: dialect.description });
+    for (const path of dialect.routes) await this.call({ method: "GET", path }, shapeOf);
     if (this.target.crash) await this.modelsOf(dialect);
     for (const scene of SCENES)
       if (scene.meanwhile !== "crash" || this.target.crash) await this.play(scene, dialect);
@@ -67,7 +68,7 @@ export class Recorder {
     for (;;) {
       const { json } = await this.send({ method: "GET", path: models });
       if (JSON.stringify(json ?? "").includes('"fake"') || Date.now() > until)
-        return void (await this.call({ method: "GET", path: models }));
+        return void (await this.call({ method: "GET", path: models }, shapeOf));
       await delay(250);
     }
   }
@@ -146,10 +147,11 @@ export class Recorder {
     });
   }
 
-  /** Makes a call and records it with its answer. */
-  private async call(call: Call): Promise<Answer> {
+  /** Makes a call and records it with its answer, or with what `keep` leaves of it. */
+  private async call(call: Call, keep = (json: unknown) => json): Promise<Answer> {
     const { type, text, ...answer } = await this.send(call);
-    this.note({ call, status: answer.status, type, answer: answer.json ?? text });
+    const { status, json } = answer;
+    this.note({ call, status, type, answer: json === undefined ? text : keep(json) });
     return answer;
   }
 

@@ -12,3 +12,10 @@ export function redacted(json: string, places: Readonly<Record<string, string>>)
     text = text.replaceAll(JSON.stringify(place).slice(1, -1), name);
   return text;
 }
+
+/** The form of a value: names and types, and of each list its first item. For what belongs to the user. */
+export function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
+  if (typeof value !== "object" || value === null) return value === null ? null : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, shapeOf(item)]));
+}

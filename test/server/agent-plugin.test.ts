@@ -208,8 +208,12 @@ describe("The plugin inside OpenCode", () => {
       { tools: [{ name: "asyncagents_task", args: { prompt: "A secret" } }] },
     ]);
     try {
-      const received = until("a request", () => stranger.received.length > 0).catch(() => undefined);
+      let isOver = false;
+      const received = until("a request", () => isOver || stranger.received.length > 0).catch(
+        () => undefined,
+      );
       const calls = await Promise.race([turn.ended(), received.then(() => [])]);
+      isOver = true;
       assert.deepEqual(stranger.received, []);
       assert.match(
         calls[0]?.text ?? "",

@@ -14,7 +14,7 @@ import { createSession, openWindow, noOwnServers } from "../support/engine.ts";
 import { startHaltingProxy } from "../support/halting-proxy.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { startStranger } from "../support/stranger.ts";
-import { startOpenCode } from "../support/opencode.ts";
+import { openCodeVersion, startOpenCode } from "../support/opencode.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
 import { until } from "../support/wait.ts";
 import { failureOf, realClock, silentLogger } from "./desk.ts";
@@ -85,7 +85,7 @@ describe("Connection to a server that is already running", function () {
     assert.deepEqual(connection.state, {
       kind: "connected",
       url: opencode.url,
-      version: "1.18.33",
+      version: openCodeVersion(),
       own: false,
     });
     const session = await connection.server.createSession({ title: "mine" });
@@ -158,7 +158,7 @@ describe("Connection to a server that is already running", function () {
     const url = await http(answering({ healthy: true, version: "1.17.99" }));
     const failure = await failureOf(connectionTo(url).connect());
     assert.equal(failure.code, "too-old");
-    assert.match(english(failure.message), /1\.17\.99.*1\.18\.0/);
+    assert.match(english(failure.message), /1\.17\.99.*1\.18\.15/);
   });
 
   it("refuses any address other than loopback, without connecting to it", async () => {

@@ -294,7 +294,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.equal((await server.messages(source)).length, 2);
     });
 
-    it("writes a conversation, which the next turn continues, and removes its messages", async () => {
+    it("writes a conversation, which the next turn continues, and replaces it", async () => {
       const { id: source, finish } = await working();
       finish();
       await idle(source);
@@ -315,7 +315,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       await until("the answer to be begun", async () => (await server.messages(id)).length === 4);
       subject.finish(id, gate);
       await idle(id);
-      await server.removeMessages(id);
+      await server.writeHistory(id, []);
       assert.deepEqual(await server.messages(id), []);
     });
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { redacted } from "../record/redact.ts";
+import { redacted, shapeOf } from "../record/redact.ts";
 import { Recorder, type Target } from "../record/recorder.ts";
 import { startOpenCode } from "../support/opencode.ts";
 import { startScriptedModel } from "../support/scripted-model.ts";
@@ -124,5 +124,8 @@ describe("The recorder", () => {
       redacted(JSON.stringify(value), { "/work": "FOLDER" }),
       `{"apiKey":"REDACTED","tokens":{"input":3},"path":"HOME/x","at":"FOLDER/a"}`,
     );
+    assert.deepEqual(shapeOf([{ title: "Mine", at: 1, of: null, tags: ["a", "b"] }, { title: "Other" }]), [
+      { title: "string", at: "number", of: null, tags: ["string"] },
+    ]);
   });
 });

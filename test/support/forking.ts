@@ -206,7 +206,8 @@ export class Forking {
         if (typeof member !== "function" || name === "onEvent") return member;
         return (...args: unknown[]): unknown => {
           const keeps = name === "prompt" && (args[1] as Prompt).noReply;
-          if (keeps || name === "copySession" || name === "writeHistory") this.filledBy = name;
+          const writes = name === "writeHistory" && (args[1] as readonly Message[]).length > 0;
+          if (keeps || name === "copySession" || writes) this.filledBy = name;
           return Reflect.apply(member, receiver, args) as unknown;
         };
       },

@@ -132,10 +132,6 @@ export class Link implements AgentServer {
     return this.call("POST /sync/replay", () => this.server.writeHistory(sessionID, messages));
   }
 
-  removeMessages(sessionID: string) {
-    return this.call(`DELETE /session/${sessionID}/message`, () => this.server.removeMessages(sessionID));
-  }
-
   saveRecord(record: TaskRecord) {
     return this.call(`PATCH /session/${record.id}`, () => this.server.saveRecord(record));
   }

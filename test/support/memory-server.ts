@@ -185,13 +185,8 @@ export class MemoryServer implements AgentServer {
   async writeHistory(sessionID: string, messages: readonly Message[]): Promise<void> {
     this.journal.push({ call: "writeHistory", sessionID });
     this.require(sessionID, "POST /sync/replay");
-    this.storeHistory(sessionID, messages);
-  }
-
-  async removeMessages(sessionID: string): Promise<void> {
-    this.journal.push({ call: "removeMessages", sessionID });
-    this.require(sessionID, `GET /session/${sessionID}/message`);
     this.messagesOf.delete(sessionID);
+    this.storeHistory(sessionID, messages);
   }
 
   async saveRecord(record: TaskRecord): Promise<Session | undefined> {

@@ -167,26 +167,34 @@ export function hermeticHome(): string {
 export function openCodeBinary(): string {
   const chosen = process.env["TEST_OPENCODE"];
   if (chosen) return chosen;
-  const platform = process.platform === "win32" ? "windows" : process.platform;
-  const name = `opencode-${platform}-${process.arch}`;
-  const packages = [name, `${name}-baseline`, `${name}-musl`, `${name}-baseline-musl`];
-  const ordered = usesMusl() ? packages.toReversed() : packages;
-  for (const candidate of ordered) {
-    const binary = packageFile(
-      candidate,
-      join("bin", process.platform === "win32" ? "opencode.exe" : "opencode"),
-    );
-    if (binary !== undefined) return binary;
-  }
+  const binary = openCodeIn(import.meta.dirname);
+  if (binary !== undefined) return binary;
   throw new Error(
-    `OpenCode is not installed for this machine (none of ${packages.join(", ")}). ` +
+    `OpenCode is not installed for this machine (none of ${packages().join(", ")}). ` +
       "Run `npm ci`; where that brings none, `npm install --no-save opencode-ai@1.18.33`.",
   );
 }
 
-function packageFile(name: string, file: string): string | undefined {
+/** The executable for this machine in the packages that can be resolved from a folder. */
+export function openCodeIn(folder: string): string | undefined {
+  const file = join("bin", process.platform === "win32" ? "opencode.exe" : "opencode");
+  return packages()
+    .flatMap((name) => packageFile(folder, name, file) ?? [])
+    .at(0);
+}
+
+/** The packages that may have an executable for this machine, the best one first. */
+function packages(): readonly string[] {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  const name = `opencode-${platform}-${process.arch}`;
+  const all = [name, `${name}-baseline`, `${name}-musl`, `${name}-baseline-musl`];
+  return usesMusl() ? all.toReversed() : all;
+}
+
+function packageFile(folder: string, name: string, file: string): string | undefined {
   try {
-    const path = join(dirname(requireFromHere.resolve(`${name}/package.json`)), file);
+    const manifest = requireFromHere.resolve(`${name}/package.json`, { paths: [folder] });
+    const path = join(dirname(manifest), file);
     return existsSync(path) ? path : undefined;
   } catch {
     return undefined;
@@ -267,7 +275,8 @@ function pretendPluginPackageInstalled(configDirectory: string, version: string)
   }
 }
 
-function openCodeVersion(): string {
+/** The version of {@link openCodeBinary}. */
+export function openCodeVersion(): string {
   const binary = openCodeBinary();
   const manifest = join(dirname(dirname(binary)), "package.json");
   if (existsSync(manifest))

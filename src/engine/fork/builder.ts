@@ -115,7 +115,7 @@ export class ForkBuilder {
         return await this.server.writeHistory(task.id, this.replayed(task, plan));
       } catch (error) {
         if (!isRefused(error)) throw error;
-        await this.server.removeMessages(task.id);
+        await this.server.writeHistory(task.id, []);
       }
     }
     const { clock, random } = this.ports;

@@ -74,7 +74,7 @@ export class ForkDelivery {
   private async clear(record: TaskRecord): Promise<boolean> {
     const { server } = this.ports;
     if ((await isStored(server, record)) !== false) return false;
-    await server.removeMessages(record.id);
+    await server.writeHistory(record.id, []);
     return true;
   }
 
@@ -83,7 +83,7 @@ export class ForkDelivery {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
-      await server.removeMessages(id);
+      await server.writeHistory(id, []);
       const parts = partsOf(messageID, [{ text: prompt }]);
       await server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
     } catch (error) {

@@ -17,7 +17,6 @@ const WRITES: readonly string[] = [
   "createSession",
   "copySession",
   "writeHistory",
-  "removeMessages",
   "deleteSession",
   "saveRecord",
   "restrict",
