@@ -130,7 +130,7 @@ export class Recorder {
       let rest = "";
       const decoder = new TextDecoder();
       for await (const bytes of response.body ?? []) {
-        const blocks = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split(/\r?\n\r?\n/);
+        const blocks = (rest + decoder.decode(bytes, { stream: true })).split(/\r?\n\r?\n/);
         rest = blocks.pop() ?? "";
         for (const block of blocks) {
           const event = parsed(block.replaceAll(/^data: ?/gm, "")) as

@@ -151,7 +151,7 @@ describe("Finding the executable", () => {
       const versions = { [FIRST]: "1.2.27", [SECOND]: "2.3.2" };
       assert.match(
         await found({ present, versions }),
-        /^OpenCode 2\.3\.2 is installed, but .* OpenCode 1 \(1\.18\.0/,
+        /^OpenCode 2\.3\.2 is installed, but .* OpenCode 1 \(1\.18\.15/,
       );
     });
 

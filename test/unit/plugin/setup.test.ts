@@ -52,7 +52,7 @@ describe("The plugin in a fake OpenCode 2", () => {
       directories: [host.directory],
       server,
       handle,
-      beginWrite: () => Promise.resolve(),
+      beginWrite: () => undefined,
       clock: realClock,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
     });
