@@ -44,7 +44,7 @@ export class Notifications implements vscode.Disposable {
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && this.isReported(after)) return;
     this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
-    await (await this.ends).show(after, before.status === "running" ? siblings : []);
+    (await this.ends).show(after, before.status === "running" ? siblings : []);
   }
 
   /** Whether the stop of another task of the batch was reported within a moment. If not, this one is noted. */
