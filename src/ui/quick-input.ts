@@ -183,7 +183,7 @@ interface InsertButton extends vscode.QuickInputButton {
 export interface TextQuestion<B> extends Heading {
   readonly placeholder: string;
   readonly prompt: string;
-  /** What a text means, shown instead of the prompt; undefined if that needs no words. */
+  /** What a text means, shown before the prompt; undefined if that needs no words. */
   readonly meaning?: ((text: string) => string | undefined) | undefined;
   readonly text: string;
   /** Whether the text is selected, so that typing replaces it. */
@@ -210,7 +210,8 @@ export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<st
   input.valueSelection = [isReplaced ? 0 : text.length, text.length];
   input.validationMessage = problem;
   const explain = (): void => {
-    input.prompt = withoutLinks(question.meaning?.(input.value) ?? question.prompt);
+    const texts = [question.meaning?.(input.value), question.prompt];
+    input.prompt = withoutLinks(texts.filter(Boolean).join(" "));
   };
   explain();
   const listen = (finish: (result: string | B | typeof BACK) => void): void => {

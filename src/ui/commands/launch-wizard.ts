@@ -217,7 +217,7 @@ function promptsIn({ splits }: LaunchPlan, text: string): readonly string[] {
 function tasksIn(prompts: readonly string[]): string | undefined {
   return prompts.length < 2
     ? undefined
-    : vscode.l10n.t("{0} tasks: {1}", prompts.length, prompts.map((each) => `"${each}"`).join(", "));
+    : vscode.l10n.t("{0} tasks: {1}.", prompts.length, prompts.map((each) => `"${each}"`).join(", "));
 }
 
 interface PromptTexts {
