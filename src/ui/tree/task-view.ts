@@ -142,8 +142,13 @@ export class TaskView implements vscode.Disposable {
   reveal(taskID: string, { focus } = { focus: false }): void {
     // The editor finds a top-level row only after it was notified of it.
     this.tree.fireMoved();
-    // The row may be hidden by a filter, or gone before the editor gets there.
-    this.view.reveal(this.tree.node(taskID), { focus, select: true }).then(undefined, () => undefined);
+    const wasVisible = this.view.visible;
+    const reveal = (): Thenable<void> => this.view.reveal(this.tree.node(taskID), { focus, select: true });
+    reveal()
+      // A hidden view is redrawn when it opens, which loses the selection.
+      .then(() => (wasVisible ? undefined : reveal()))
+      // The row may be hidden by a filter, or gone before the editor gets there.
+      .then(undefined, () => undefined);
   }
 
   dispose(): void {
