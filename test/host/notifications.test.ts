@@ -109,7 +109,7 @@ describe("notifications of ended tasks", () => {
     assert.equal(told.length, 1);
     const good = running("Seen");
     ended.set("Seen", good);
-    changes.fire({ id: "Seen", before: good, after: { ...good, status: "completed", endedAt: 1 } as Task });
+    changes.fire({ id: "Seen", before: good, after: { ...good, status: "completed", endedAt: 1 } });
     isListShown = false;
     await end(running("Cleared"));
     ended.set("Cleared", { ...(ended.get("Cleared") as Task), clearedAt: 2 });
@@ -167,7 +167,7 @@ describe("notifications of ended tasks", () => {
   it("are not shown if the user doesn't want them", async () => {
     notifyUser = "failures";
     const one = running("One");
-    changes.fire({ id: "One", before: one, after: { ...one, status: "completed", endedAt: 1 } as Task });
+    changes.fire({ id: "One", before: one, after: { ...one, status: "completed", endedAt: 1 } });
     await end(running("Two"), failed);
     await tells(500, 'Task "Two" failed: The key was refused.');
   });

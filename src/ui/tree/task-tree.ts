@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
+import { isRunning, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
