@@ -77,6 +77,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       showOutput: (id) => panels.show(id),
       showTasks,
       isShown,
+      isListShown: () => view.visible,
     }),
   );
   const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));

@@ -195,16 +195,28 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     await this.parts.ending.stopDescendants(subagentID);
   }
 
-  /** Removes a task from the list. Its session stays unless `deleteSession` is set. {@link restore} undoes this. */
+  /**
+   * Removes a task from the list; {@link restore} undoes this. With `deleteSession`, its session is deleted with all its
+   * descendants, unless a worktree holds their work.
+   */
   async clear(taskID: string, options: ClearOptions = {}, by: Caller = "person"): Promise<Task> {
     const entry = this.registry.find(taskID);
+    if (options.deleteSession) this.parts.worktrees.requireNone(entry.record.id);
     if (isActive(entry.record)) {
       if (!options.cancelRunning) throw stillRunning([entry.record.id]);
       await this.parts.ending.cancel(entry, by);
     }
     const cleared = await this.mark(entry, { clearedAt: this.clock.now() });
-    if (options.deleteSession) await this.ports.server.deleteSession(cleared.id);
+    if (options.deleteSession) await this.deleteSession(cleared.id);
     return cleared;
+  }
+
+  private async deleteSession(id: string): Promise<void> {
+    await this.parts.ending.stopDescendants(id);
+    const ids = [...this.descendantsOf(id).map((session) => session.id), id];
+    await this.ports.server.deleteSession(id);
+    // No event comes from a worktree that was removed.
+    for (const sessionID of ids) this.parts.synchronizer.accept({ type: "session-deleted", sessionID });
   }
 
   /** Removes a batch from the list; see {@link clear}. */

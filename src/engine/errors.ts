@@ -23,6 +23,8 @@ export type RefusalCode =
   | "no-worktree"
   /** It can be made again with `remakeWorktree`. */
   | "worktree-gone"
+  /** Its work has to be discarded first. */
+  | "has-worktree"
   /** The user has not allowed the setup command of worktrees yet. */
   | "setup-not-allowed"
   | "unavailable"

@@ -47,6 +47,13 @@ export abstract class FolderTasks<S extends MirroredSession> {
     return oldestFirst(this.tasks.childrenOf(parentSessionID).filter(isListed));
   }
 
+  /** The cleared tasks of a session, the last cleared first. None of an archived session. */
+  cleared(parentSessionID: string): readonly Task[] {
+    if (this.isArchived(parentSessionID)) return [];
+    const cleared = this.tasks.childrenOf(parentSessionID).filter((task) => !isListed(task));
+    return cleared.sort((a, b) => (b.clearedAt ?? 0) - (a.clearedAt ?? 0));
+  }
+
   /** The children of a session, the oldest first: its tasks except cleared ones, and subagents that are not tasks. */
   children(sessionID: string): readonly Child[] {
     const tasks = this.list(sessionID);

@@ -17,7 +17,7 @@ export function requireModel(text: string | undefined): ModelRef | undefined {
   throw new Refusal("unknown-model", sentence('"{0}" isn\'t a model. Enter it as provider/model.', text));
 }
 
-/** The text that {@link parseModel} parses. Empty if there is no model. */
+/** The text that {@link parseModel} parses, or that it couldn't. Empty if there is no model. */
 export function modelText(model: ModelRef | undefined): string {
-  return model ? `${model.providerID}/${model.modelID}` : "";
+  return model ? [model.providerID, model.modelID].filter(Boolean).join("/") : "";
 }

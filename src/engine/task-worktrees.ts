@@ -234,6 +234,21 @@ export class TaskWorktrees implements Disposable {
     throw new Refusal("no-worktree", sentence("Task {0} has no worktree of its own.", shortID(id)));
   }
 
+  /** Throws a {@link Refusal} if a task or one of its descendants has a worktree that was not discarded. */
+  requireNone(taskID: string): void {
+    const { registry } = this;
+    const ids = [taskID, ...registry.descendantsOf(taskID).map(({ id }) => id)];
+    const isolated = ids.find((id) => {
+      const worktree = registry.entry(id)?.record.worktree;
+      return worktree && worktree.outcome !== "discarded";
+    });
+    if (isolated !== undefined)
+      throw new Refusal(
+        "has-worktree",
+        sentence("Task {0} has a worktree. Discard it first.", shortID(isolated)),
+      );
+  }
+
   private async requireThere(worktree: TaskWorktree): Promise<void> {
     if (await this.ports.worktrees.exists(worktree)) return;
     throw new Refusal(

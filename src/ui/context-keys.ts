@@ -16,13 +16,14 @@ interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, bo
   "asyncagents.ownServer": boolean;
   "asyncagents.hasTasks": boolean;
   "asyncagents.hasFinished": boolean;
+  "asyncagents.hasCleared": boolean;
   /** There are results that the user has not opened yet. */
   "asyncagents.hasUnread": boolean;
   /** There are such results, or requests that wait for the user. */
   "asyncagents.hasNext": boolean;
   "asyncagents.filtered": boolean;
   "asyncagents.filterHidesAll": boolean;
-  /** At least one of the selected rows is running, has an answer, is a task, is a subagent. */
+  /** At least one of the selected rows is running, has an answer, is a listed task, is a subagent. */
   "asyncagents.selectionActive": boolean;
   "asyncagents.selectionAnswered": boolean;
   "asyncagents.selectionTasks": boolean;

@@ -44,7 +44,7 @@ export class Notifications implements vscode.Disposable {
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && this.isReported(after)) return;
     this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
-    await (await this.ends).show(after, before.status === "running" ? siblings : []);
+    (await this.ends).show(after, before.status === "running" ? siblings : []);
   }
 
   /** Whether the stop of another task of the batch was reported within a moment. If not, this one is noted. */
@@ -88,8 +88,6 @@ function isStoppedAtLimit({ error }: Task): boolean {
 
 /** Requests that arrive within this time of each other, in milliseconds, are shown together. */
 const GATHER_MS = 100;
-/** Maximum number of separate notifications waiting for an answer; more requests are combined in one. */
-const AT_ONCE = 3;
 
 /** Notifies the user once per window of each permission and question that waits for them. */
 export class RequestNotifications implements vscode.Disposable {
@@ -131,7 +129,7 @@ export class RequestNotifications implements vscode.Disposable {
       open.filter(({ request }) => ids.has(request.id)).length;
     if (stillShown(this.summarised) > 0) {
       for (const { request } of unshown) this.summarised.add(request.id);
-    } else if (stillShown(this.showing) + unshown.length > AT_ONCE) {
+    } else if (stillShown(this.showing) + unshown.length > 1) {
       void this.run(unshown, this.summarised, async () =>
         (await import("./later.ts")).showSeveral(this.context, open.length),
       );

@@ -180,9 +180,11 @@ interface InsertButton extends vscode.QuickInputButton {
   readonly inserts: string;
 }
 
-interface TextQuestion<B> extends Heading {
+export interface TextQuestion<B> extends Heading {
   readonly placeholder: string;
   readonly prompt: string;
+  /** What a text means, shown before the prompt; undefined if that needs no words. */
+  readonly meaning?: ((text: string) => string | undefined) | undefined;
   readonly text: string;
   /** Whether the text is selected, so that typing replaces it. */
   readonly isReplaced?: boolean;
@@ -204,12 +206,19 @@ export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<st
   showHeading(input, question);
   input.buttons = [...input.buttons, ...buttons];
   input.placeholder = question.placeholder;
-  input.prompt = withoutLinks(question.prompt);
   input.value = text;
   input.valueSelection = [isReplaced ? 0 : text.length, text.length];
   input.validationMessage = problem;
+  const explain = (): void => {
+    const texts = [question.meaning?.(input.value), question.prompt];
+    input.prompt = withoutLinks(texts.filter(Boolean).join(" "));
+  };
+  explain();
   const listen = (finish: (result: string | B | typeof BACK) => void): void => {
-    input.onDidChangeValue(() => (input.validationMessage = undefined));
+    input.onDidChangeValue(() => {
+      input.validationMessage = undefined;
+      explain();
+    });
     input.onDidAccept(() => {
       input.validationMessage = validate(input.value);
       if (!input.validationMessage) finish(input.value);

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import type { Budget } from "../engine/limit.ts";
 import type { EngineSettings } from "../engine/engine.ts";
 import type { IsolationSettings } from "../engine/settings.ts";
+import type { ModelRef } from "../engine/task.ts";
 import { parseModel } from "../engine/model-ref.ts";
 import type { FolderSettings } from "../rpc/contract.ts";
 
@@ -21,7 +22,7 @@ export class Settings {
       pollInterval: this.seconds("pollInterval", 5, 1),
       stallWarning: this.seconds("stallWarning", 120, 0),
       defaultAgent: this.text("defaultAgent"),
-      defaultModel: parseModel(this.text("defaultModel")),
+      defaultModel: givenModel(this.text("defaultModel")),
       maxConcurrentTasks: Math.floor(this.number("maxConcurrentTasks", 5, 0)),
       maxDepth: Math.floor(this.number("maxDepth", 1, 0)),
       fork: {
@@ -182,4 +183,9 @@ export class PasswordStore {
 
 function key(url: string): string {
   return `server-password:${url}`;
+}
+
+/** A text that isn't a model is kept, so that a launch is refused with it. */
+function givenModel(text: string | undefined): ModelRef | undefined {
+  return parseModel(text) ?? (text === undefined ? undefined : { providerID: text, modelID: "" });
 }

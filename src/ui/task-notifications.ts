@@ -5,7 +5,7 @@ import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import { excerpt, oneLine } from "../engine/fork/excerpt.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
-import { INTERRUPTED_ERROR, type Collision, type Task } from "../engine/task.ts";
+import { INTERRUPTED_ERROR, isActive, type Collision, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import { showError, enumerate, translate } from "./messages.ts";
@@ -18,8 +18,11 @@ import type { Folder, FolderOpener } from "./folders/folders.ts";
 
 /** What task notifications need. */
 export interface NotificationContext {
-  readonly known: Pick<Tasks, "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent">;
-  readonly tasks: Pick<TaskCommands, "retry" | "cancel" | "cancelBatch">;
+  readonly known: Pick<
+    Tasks,
+    "get" | "active" | "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent"
+  >;
+  readonly tasks: Pick<TaskCommands, "cancel" | "cancelBatch">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly notifyUser: () => NotifyUser;
@@ -27,80 +30,107 @@ export interface NotificationContext {
   readonly showTasks: () => void;
   /** Whether the user can see this task's output. */
   readonly isShown: (taskID: string) => boolean;
+  /** Whether the user can see the list of tasks. */
+  readonly isListShown: () => boolean;
 }
 
 /** Tasks of a batch that were created within this time of each other, in milliseconds, were launched together. */
 const LAUNCHED_AS_ONE_MS = 5_000;
 
-/** Tasks that a server crash interrupted end folder by folder, each within this time of the last, in milliseconds. */
-const INTERRUPTED_AS_ONE_MS = 2_000;
+/** Ends within this time of the first are reported together, in milliseconds, while other tasks of the user run. */
+const GATHER_MS = 10_000;
+/** Ends that arrive together are fired one by one, when the others already count as ended; in milliseconds. */
+const SETTLE_MS = 500;
 
 /** Characters of a task's description in a notification. */
 const TASK_SHOWN = 60;
 
 /** Notifies the user that tasks they launched have ended. */
 export class EndNotifications implements Disposable {
-  private pending: Task[] = [];
+  /** Ends to report: each a task, or several that were launched together. */
+  private pending: (readonly Task[])[] = [];
+  /** When the first of them was added, in milliseconds since 1970. */
+  private since = 0;
   private timer: Disposable | undefined;
+  /** Whether a failure is shown; further ones wait for its end, so that they don't pile up. */
+  private isFailureShown = false;
   /** The batches whose end was reported, by the IDs of their tasks: their last ends may arrive together. */
   private readonly reported = new Set<string>();
 
   constructor(private readonly context: NotificationContext) {}
 
   /**
-   * Notifies the user of the end of a task. Tasks that were launched together are reported when the last one ends;
-   * tasks that were interrupted with their server are reported together.
+   * Notifies the user of the end of a task, together with other ends. Tasks that were launched together are reported when
+   * the last one ends.
    * @param siblings the tasks with the same parent at that time, if the task may have been launched together with some
    */
-  async show(task: Task, siblings: readonly Task[]): Promise<void> {
-    if (task.error?.name === INTERRUPTED_ERROR) this.gather(task);
-    else await this.showEnd(task, siblings);
+  show(task: Task, siblings: readonly Task[]): void {
+    const batch = launchedWith(siblings, task);
+    if (batch.length > 1) {
+      const key = batch.map(({ id }) => id).join();
+      if (batch.some(({ status }) => status === "running") || this.reported.has(key)) return;
+      this.reported.add(key);
+    }
+    const tasks = batch.length > 1 ? batch : [task];
+    if (!isWanted(this.context, tasks) || this.isSeen(tasks)) return;
+    const { clock, known } = this.context;
+    if (this.pending.length === 0) this.since = clock.now();
+    this.pending.push(tasks);
+    const others = known.active().some(({ launchedBy }) => launchedBy === "person");
+    this.timer?.dispose();
+    this.timer = clock.after(others ? Math.max(0, this.since + GATHER_MS - clock.now()) : SETTLE_MS, () => {
+      void this.report();
+    });
   }
 
   dispose(): void {
     this.timer?.dispose();
   }
 
-  private async showEnd(task: Task, siblings: readonly Task[]): Promise<void> {
-    const { context } = this;
-    const batch = launchedWith(siblings, task);
-    if (batch.length > 1) {
-      const key = batch.map(({ id }) => id).join();
-      if (batch.some(({ status }) => status === "running") || this.reported.has(key)) return;
-      this.reported.add(key);
-      if (isWanted(context, batch)) await showBatch(context, batch);
-    } else if (!context.isShown(task.id) && isWanted(context, [task])) {
-      await showTask(context, task);
-    }
-  }
-
-  private async showInterrupted(tasks: readonly Task[]): Promise<void> {
+  private async report(): Promise<void> {
+    const ends = this.pending.filter((tasks) => !this.isStale(tasks) && !this.isSeen(tasks));
+    this.pending = this.isFailureShown ? ends.filter(hasFailed) : [];
+    const [first, ...others] = ends.filter((tasks) => !this.pending.includes(tasks));
+    if (!first) return;
+    const tasks = [first, ...others].flat();
+    const isFailure = hasFailed(tasks);
+    this.isFailureShown ||= isFailure;
     const [task] = tasks;
-    if (task && tasks.length === 1) return this.showEnd(task, []);
-    if (!isWanted(this.context, tasks)) return;
-    const text = vscode.l10n.t("The OpenCode server stopped while {0} tasks were running.", tasks.length);
-    await showWithTasks(this.context, vscode.window.showErrorMessage, text);
+    if (task && tasks.length === 1) await showTask(this.context, task);
+    // Whoever looks at the tasks sees the other failures as well.
+    else if (await showSeveral(this.context, tasks, others.length === 0)) this.pending = [];
+    if (!isFailure) return;
+    this.isFailureShown = false;
+    await this.report();
   }
 
-  private gather(task: Task): void {
-    this.pending.push(task);
-    this.timer?.dispose();
-    this.timer = this.context.clock.after(INTERRUPTED_AS_ONE_MS, () => {
-      void this.showInterrupted(this.pending);
-      this.pending = [];
+  /** Whether the user can see the end: in the output, or, if nothing failed, in the list of tasks. */
+  private isSeen(tasks: readonly Task[]): boolean {
+    const { isShown, isListShown } = this.context;
+    return tasks.every(({ id }) => isShown(id)) || (isListShown() && !hasFailed(tasks));
+  }
+
+  /** Whether all of these tasks were cleared, deleted or resumed since. */
+  private isStale(tasks: readonly Task[]): boolean {
+    return tasks.every(({ id, endedAt }) => {
+      const task = this.context.known.get(id);
+      return !task || task.clearedAt !== undefined || task.endedAt !== endedAt || isActive(task);
     });
   }
+}
+
+function hasFailed(tasks: readonly Task[]): boolean {
+  return tasks.some(({ status }) => status === "error");
 }
 
 function isWanted({ notifyUser }: NotificationContext, tasks: readonly Task[]): boolean {
   const setting = notifyUser();
   if (setting === "never") return false;
-  const failed = tasks.some(({ status }) => status === "error");
   // Users know when they have cancelled a task.
-  return failed || (setting === "always" && tasks.some(({ status }) => status !== "cancelled"));
+  return hasFailed(tasks) || (setting === "always" && tasks.some(({ status }) => status !== "cancelled"));
 }
 
-async function showTask({ showOutput, tasks, logger }: NotificationContext, task: Task): Promise<void> {
+async function showTask({ showOutput }: NotificationContext, task: Task): Promise<void> {
   const show = vscode.l10n.t("Show Output");
   const retry = vscode.l10n.t("Retry");
   const change = vscode.l10n.t("Change Limit");
@@ -116,22 +146,21 @@ async function showTask({ showOutput, tasks, logger }: NotificationContext, task
   if (choice === show) showOutput(task.id);
   if (choice === change)
     await vscode.commands.executeCommand("workbench.action.openSettings", "@id:asyncagents.budget.*");
-  if (choice === retry) await tasks.retry(task.id).catch((error: unknown) => showError(error, logger));
+  if (choice === retry) await vscode.commands.executeCommand("asyncagents.retry", task.id);
 }
 
-async function showBatch(context: NotificationContext, batch: readonly Task[]): Promise<void> {
-  const { showErrorMessage, showInformationMessage } = vscode.window;
-  const failed = batch.some(({ status }) => status === "error");
-  await showWithTasks(context, failed ? showErrorMessage : showInformationMessage, outcome(batch));
-}
-
-async function showWithTasks(
+/** Resolves to whether the user then went to the tasks. */
+async function showSeveral(
   { showTasks }: NotificationContext,
-  showMessage: typeof vscode.window.showErrorMessage,
-  text: string,
-): Promise<void> {
+  tasks: readonly Task[],
+  isBatch: boolean,
+): Promise<boolean> {
+  const { showErrorMessage, showInformationMessage } = vscode.window;
+  const showMessage = hasFailed(tasks) ? showErrorMessage : showInformationMessage;
   const show = vscode.l10n.t("Show Tasks");
-  if ((await showMessage(text, show)) === show) showTasks();
+  const isChosen = (await showMessage(outcome(tasks, isBatch), show)) === show;
+  if (isChosen) showTasks();
+  return isChosen;
 }
 
 /**
@@ -158,18 +187,22 @@ function failure({ description, error }: Task): string {
 }
 
 /** `Batch of 5: 4 completed, 1 failed`. */
-function outcome(batch: readonly Task[]): string {
+function outcome(tasks: readonly Task[], isBatch: boolean): string {
   const count = (...statuses: readonly Task["status"][]): number =>
-    batch.filter(({ status }) => statuses.includes(status)).length;
+    tasks.filter(({ status }) => statuses.includes(status)).length;
+  if (tasks.every(({ error }) => error?.name === INTERRUPTED_ERROR))
+    return vscode.l10n.t("The OpenCode server stopped while {0} tasks were running.", tasks.length);
   // A task that was resumed since had completed before.
   const completed = count("completed", "resumed");
   const [failed, cancelled] = [count("error"), count("cancelled")];
-  const parts = [
+  const parts = enumerate([
     completed > 0 && vscode.l10n.t("{0} completed", completed),
     failed > 0 && vscode.l10n.t("{0} failed", failed),
     cancelled > 0 && vscode.l10n.t("{0} cancelled", cancelled),
-  ];
-  return vscode.l10n.t("Batch of {0}: {1}", batch.length, enumerate(parts));
+  ]);
+  return isBatch
+    ? vscode.l10n.t("Batch of {0}: {1}", tasks.length, parts)
+    : vscode.l10n.t("{0} tasks have ended: {1}", tasks.length, parts);
 }
 
 /** Warns that a task or its batch has nearly reached its limit, while there is time to raise the limit or cancel. */

@@ -191,7 +191,7 @@ function continueMode(l10n: L10n): BoxMode {
   };
 }
 
-function phaseIcon(phase: ActivityView["phase"]): IconName {
+export function phaseIcon(phase: ActivityView["phase"]): IconName {
   switch (phase) {
     case "queued":
       return "pending";
@@ -223,6 +223,7 @@ function activityText(activity: ActivityView, { l10n, format, now }: Context): s
     );
     return `${retry.message === "" ? phaseWord(l10n, phase) : retry.message} · ${wait}`;
   }
+  if (phase === "queued") return l10n.t("Queued; starts when another task ends");
   if (phase === "stalled")
     return l10n.t("{0} for {1}", phaseWord(l10n, phase), format.duration(now() - lastUpdate));
   return phaseWord(l10n, phase);

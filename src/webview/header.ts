@@ -1,6 +1,7 @@
-import type { TaskLink, TaskView } from "../protocol/output.ts";
+import type { ActivityView, TaskLink, TaskView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
+import { phaseIcon } from "./footer.ts";
 import { icon, type IconName } from "./icons.ts";
 import { type L10n, phaseWord, statusWord } from "./l10n.ts";
 
@@ -12,6 +13,15 @@ const STATUS_ICONS: Readonly<Record<TaskView["status"], IconName>> = {
   cancelled: "cancelled",
   idle: "idle",
 };
+
+/** The phases in which a task waits for something. */
+const HELD_UP: ReadonlySet<ActivityView["phase"]> = new Set([
+  "queued",
+  "needs-permission",
+  "needs-answer",
+  "retrying",
+  "stalled",
+]);
 
 /** The task, its state and its actions. */
 export class Header {
@@ -139,13 +149,19 @@ export class Header {
     );
   }
 
-  /** A task that waits for the user isn't shown as running. */
+  /** A task that is held up isn't shown as running. */
   private status({ status, activity }: TaskView): HTMLElement {
     const { l10n } = this.context;
     const phase = activity?.phase;
-    return phase === "needs-permission" || phase === "needs-answer"
-      ? h("li", { class: "status status-waiting" }, icon("question"), phaseWord(l10n, phase))
-      : h("li", { class: `status status-${status}` }, icon(STATUS_ICONS[status]), statusWord(l10n, status));
+    if (!phase || !HELD_UP.has(phase))
+      return h(
+        "li",
+        { class: `status status-${status}` },
+        icon(STATUS_ICONS[status]),
+        statusWord(l10n, status),
+      );
+    const look = phase === "queued" ? "queued" : "waiting";
+    return h("li", { class: `status status-${look}` }, icon(phaseIcon(phase)), phaseWord(l10n, phase));
   }
 
   /** Updates the duration. */

@@ -18,7 +18,7 @@ export function statusWord(l10n: L10n, status: TaskView["status"]): string {
     completed: l10n.t("Completed"),
     error: l10n.t("Failed"),
     cancelled: l10n.t("Cancelled"),
-    resumed: l10n.t("Resumed"),
+    resumed: l10n.t("Being resumed"),
     idle: l10n.t("Idle"),
   };
   return words[status];
@@ -26,14 +26,14 @@ export function statusWord(l10n: L10n, status: TaskView["status"]): string {
 
 export function phaseWord(l10n: L10n, phase: ActivityView["phase"]): string {
   const words: Readonly<Record<typeof phase, string>> = {
-    queued: l10n.t("Queued; starts when another task ends"),
+    queued: l10n.t("Queued"),
     starting: l10n.t("Starting…"),
     thinking: l10n.t("Thinking…"),
     streaming: l10n.t("Writing…"),
     tool: l10n.t("Working…"),
     retrying: l10n.t("Model unavailable; retrying"),
-    "needs-permission": l10n.t("Waiting for your permission"),
-    "needs-answer": l10n.t("Waiting for your answer"),
+    "needs-permission": l10n.t("Needs permission"),
+    "needs-answer": l10n.t("Needs an answer"),
     stalled: l10n.t("Stalled"),
   };
   return words[phase];

@@ -136,6 +136,23 @@ describe("groups and unread results", () => {
     assert.deepEqual(states, [Expanded, Expanded, Expanded, Collapsed]);
   });
 
+  it("cleared tasks are below all others in every order, once they are shown, if the filter matches them", async () => {
+    await add("listed", justNow());
+    const ids = [await add("cleared first", justNow()), await add("cleared last", justNow())];
+    for (const id of ids) await engine.clear(id);
+    assert.deepEqual(rows(), ["Finished Today (1 · 1 unread)", "  listed"]);
+    await options.showCleared(true);
+    const cleared = ["Cleared (2)", "  cleared last", "  cleared first"];
+    assert.deepEqual(rows(), ["Finished Today (1 · 1 unread)", "  listed", ...cleared]);
+    await options.sortBy("name");
+    assert.deepEqual(rows(), ["listed", ...cleared]);
+    options.filter = { states: [], agents: [], text: "first" };
+    assert.deepEqual(rows(), ["Cleared (1)", "  cleared first"]);
+    options.filter = { states: [], agents: [], text: "" };
+    await engine.restore(ids[0] ?? "");
+    assert.deepEqual(rows(), ["cleared first", "listed", "Cleared (1)", "  cleared last"]);
+  });
+
   it("a batch that was expanded stays so when it moves to another group", async () => {
     const ids = [];
     for (const name of ["Review the lexer", "Review the parser"]) ids.push(await add(name, { batchID: "b" }));

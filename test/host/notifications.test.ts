@@ -15,9 +15,15 @@ const fail = (error: unknown): never => {
 };
 
 describe("notifications of ended tasks", () => {
-  const { showErrorMessage } = vscode.window;
+  const { showErrorMessage, showInformationMessage } = vscode.window;
   let told: string[];
   let listed: readonly Task[];
+  let active: readonly Task[];
+  /** The tasks as they are now. */
+  let ended: Map<string, Task>;
+  let isListShown: boolean;
+  /** Closes the failure that is shown. */
+  let close: () => void;
   let clock: ManualClock;
   let changes: Emitter<TaskChange>;
   let notifyUser: ReturnType<NotificationContext["notifyUser"]>;
@@ -26,109 +32,143 @@ describe("notifications of ended tasks", () => {
   beforeEach(() => {
     told = [];
     listed = [];
+    active = [];
+    ended = new Map();
+    isListShown = false;
     clock = new ManualClock();
     changes = new Emitter<TaskChange>(fail);
     notifyUser = "always";
-    vscode.window.showErrorMessage = async (message: string) => void told.push(message);
+    vscode.window.showErrorMessage = async (message: string) => {
+      told.push(message);
+      return new Promise<undefined>((resolve) => (close = () => resolve(undefined)));
+    };
+    vscode.window.showInformationMessage = async (message: string) => void told.push(message);
     const never = new Emitter<never>(fail).event;
     notifications = new Notifications({
       known: {
+        get: (id) => ended.get(id),
+        active: () => active,
         list: () => listed,
         onDidChange: changes.event,
         onDidWarn: never,
         onDidRefuseSubagent: never,
       },
-      tasks: { retry: fail, cancel: fail, cancelBatch: fail },
+      tasks: { cancel: fail, cancelBatch: fail },
       clock,
       logger: { debug: fail, info: fail, warn: fail, error: fail },
       notifyUser: () => notifyUser,
       showOutput: () => undefined,
       showTasks: () => undefined,
       isShown: () => false,
+      isListShown: () => isListShown,
     });
   });
 
   afterEach(() => {
     notifications.dispose();
-    vscode.window.showErrorMessage = showErrorMessage;
+    Object.assign(vscode.window, { showErrorMessage, showInformationMessage });
   });
 
-  /** Resolves when the end waits for others to be reported with it. */
-  async function interrupt(id: string): Promise<void> {
-    const before = { id, description: id, status: "running", launchedBy: "person" } as Task;
-    const after: Task = { ...before, status: "error", endedAt: clock.now(), error: INTERRUPTED };
+  const running = (id: string, facts: Partial<Task> = {}): Task =>
+    ({ id, batchID: id, description: id, status: "running", launchedBy: "person", ...facts }) as Task;
+  const failed = { status: "error", error: { name: "APIError", message: "The key was refused." } } as const;
+
+  /** Resolves when the end waits for others. */
+  async function end(before: Task, facts: Partial<Task> = { status: "completed" }): Promise<void> {
+    const { id } = before;
+    const after = { ...before, endedAt: clock.now(), ...facts } as Task;
+    ended.set(id, after);
     changes.fire({ id, before, after });
     await until("that it waits for others", () => clock.pending > 0);
   }
 
-  it("report once that a server stopped, for all tasks that it interrupted", async () => {
-    for (const [id, ms] of [
-      ["One", 0],
-      ["Two", 1_900],
-      ["Three", 1_900],
-    ] as const) {
-      await clock.advance(ms);
-      await interrupt(id);
+  const tells = async (ms: number, ...expected: readonly string[]): Promise<void> => {
+    await clock.advance(ms);
+    await until(expected.join(), () => told.length >= expected.length);
+    assert.deepEqual(told, expected);
+  };
+
+  it("report together what ends within 10 seconds, and at once when nothing else runs", async () => {
+    const last = running("Last");
+    active = [last];
+    for (const id of ["One", "Two", "Three"]) {
+      await end(running(id));
+      await clock.advance(3_000);
     }
     assert.deepEqual(told, []);
-    await clock.advance(2_000);
-    await until("the message", () => told.length > 0);
-    assert.deepEqual(told, ["The OpenCode server stopped while 3 tasks were running."]);
-    await interrupt("Later");
-    await clock.advance(2_000);
-    await until("the message", () => told.length > 1);
-    assert.equal(
-      told[1],
-      'Task "Later" failed: The server stopped while the task was running. Retry it as a new task.',
-    );
+    await tells(1_000, "3 tasks have ended: 3 completed");
+    active = [];
+    await end(last);
+    await tells(500, "3 tasks have ended: 3 completed", 'Task "Last" completed.');
   });
 
-  it("reports a batch of an agent's tasks that reached its limit once, in whatever order their ends arrive", async () => {
-    const stopped = (id: string, endedAt: number, batchID: string): TaskChange => {
+  it("are not shown for what completed while the list is visible, or was cleared or resumed since", async () => {
+    isListShown = true;
+    await end(running("Bad"), failed);
+    await clock.advance(500);
+    assert.equal(told.length, 1);
+    const good = running("Seen");
+    ended.set("Seen", good);
+    changes.fire({ id: "Seen", before: good, after: { ...good, status: "completed", endedAt: 1 } });
+    isListShown = false;
+    await end(running("Cleared"));
+    ended.set("Cleared", { ...(ended.get("Cleared") as Task), clearedAt: 2 });
+    await end(running("Resumed"));
+    ended.set("Resumed", running("Resumed"));
+    await end(running("Told"));
+    await tells(500, 'Task "Bad" failed: The key was refused.', 'Task "Told" completed.');
+  });
+
+  it("wait while a failure is shown, and are then counted in one", async () => {
+    await end(running("One"), failed);
+    await clock.advance(500);
+    for (const id of ["Two", "Three", "Four"]) {
+      await end(running(id), failed);
+      await clock.advance(20_000);
+    }
+    assert.equal(told.length, 1);
+    ended.delete("Four");
+    close();
+    await tells(0, 'Task "One" failed: The key was refused.', "2 tasks have ended: 2 failed");
+  });
+
+  it("report once that a server stopped, for all tasks that it interrupted", async () => {
+    const interrupted = { status: "error", error: INTERRUPTED } as const;
+    active = [running("Elsewhere")];
+    await end(running("One"), interrupted);
+    await clock.advance(1_900);
+    await end(running("Two"), interrupted);
+    active = [];
+    await end(running("Three"), interrupted);
+    await tells(500, "The OpenCode server stopped while 3 tasks were running.");
+  });
+
+  it("report a batch of an agent's tasks that reached its limit once, in whatever order their ends arrive", async () => {
+    const stopped = (id: string, endedAt: number, batchID: string): Promise<void> => {
       const error = { name: BUDGET_EXCEEDED, message: "Stopped at its limit." };
-      const before = { id, batchID, description: id, status: "running", launchedBy: "agent" } as Task;
-      return { id, before, after: { ...before, status: "error", endedAt, error } };
+      return end(running(id, { batchID, launchedBy: "agent" }), { status: "error", endedAt, error });
     };
-    // Two ends that arrive together: all tasks are known to have ended when the first change is fired.
-    const pair = [stopped("One", 10, "a"), stopped("Two", 20, "a")];
-    listed = pair.flatMap(({ after }) => after ?? []);
-    for (const change of pair) changes.fire(change);
+    await stopped("One", 10, "a");
+    await stopped("Two", 20, "a");
     // The end that came later arrives first.
-    for (const change of [stopped("Four", 40, "b"), stopped("Three", 30, "b")]) changes.fire(change);
-    changes.fire(stopped("Five", 6_000, "b"));
-    await until("the messages", () => told.length >= 3);
-    assert.deepEqual(
-      told.map((text) => /"(\w+)"/.exec(text)?.[1]),
-      ["One", "Four", "Five"],
-    );
+    await stopped("Four", 40, "b");
+    await stopped("Three", 30, "b");
+    await stopped("Five", 6_000, "b");
+    await tells(500, "3 tasks have ended: 3 failed");
   });
 
-  it("reports a batch of the user's tasks once, even if the last ends arrive together", async () => {
-    const failed = (id: string, resumeCount = 0): TaskChange => {
-      const error = { name: "APIError", message: "The key was refused." };
-      const before = { id, batchID: "a", description: id, createdAt: 1, resumeCount } as Task;
-      const task = { ...before, launchedBy: "person", status: "running" } as const;
-      return { id, before: task, after: { ...task, status: "error", endedAt: 10, error } };
-    };
-    const pair = [failed("One"), failed("Two")];
-    listed = pair.flatMap(({ after }) => after ?? []);
-    for (const change of pair) changes.fire(change);
-    listed = [];
-    changes.fire(failed("Three"));
-    await until("the messages", () => told.length >= 2);
-    assert.equal(told.length, 2, told.join());
-    assert.match(told.join(), /^Batch of 2: 2 failed,Task "Three"/);
+  it("report a batch of the user's tasks once, even if the last ends arrive together", async () => {
+    const pair = ["One", "Two"].map((id) => running(id, { batchID: "a", createdAt: 1 }));
+    listed = pair.map((task) => ({ ...task, ...failed, endedAt: 10 }));
+    for (const task of pair) await end(task, { ...failed, endedAt: 10 });
+    await tells(500, "Batch of 2: 2 failed");
   });
 
   it("are not shown if the user doesn't want them", async () => {
-    notifyUser = "never";
-    await interrupt("One");
-    await interrupt("Two");
-    await clock.advance(2_000);
-    notifyUser = "always";
-    await interrupt("Three");
-    await clock.advance(2_000);
-    await until("the message", () => told.length > 0);
-    assert.match(told.join(), /^Task "Three"/);
+    notifyUser = "failures";
+    const one = running("One");
+    changes.fire({ id: "One", before: one, after: { ...one, status: "completed", endedAt: 1 } });
+    await end(running("Two"), failed);
+    await tells(500, 'Task "Two" failed: The key was refused.');
   });
 });

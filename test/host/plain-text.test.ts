@@ -13,6 +13,7 @@ import { openInTerminal } from "../../src/ui/commands/row-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folders.ts";
 import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
+import { systemClock } from "../../src/rpc/clock.ts";
 import { EndNotifications, type NotificationContext } from "../../src/ui/task-notifications.ts";
 import { shortTitle } from "../../src/ui/tree/titles.ts";
 import { batchLabel, childItem, folderItem } from "../../src/ui/tree/items.ts";
@@ -117,11 +118,15 @@ describe("text from agents and users in titles", () => {
     const state = { kind: "connected", version: `1.0 ${LINK}\u202e` };
     const connector = { state, connectAsking: async () => undefined };
     try {
-      const wanted = { notifyUser: () => "always", isShown: () => false } as unknown as NotificationContext;
-      await new EndNotifications(wanted).show(
-        { ...task, description: `${LINK}\u202e`, status: "completed" },
-        [],
-      );
+      const ended: Task = { ...task, description: `${LINK}\u202e`, status: "completed" };
+      const wanted = {
+        known: { get: () => ended, active: () => [] },
+        clock: systemClock,
+        notifyUser: () => "always",
+        isShown: () => false,
+        isListShown: () => false,
+      } as unknown as NotificationContext;
+      new EndNotifications(wanted).show(ended, []);
       await setUp({
         folders: { opened: Promise.resolve(), current: { connector } },
         settings: { server: () => ({}) },

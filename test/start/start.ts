@@ -32,6 +32,8 @@ interface Window {
   stop(): Promise<void>;
 }
 
+/** An extension that opens the view, because VS Code has no option for that. */
+const opener = join(repository, "test", "start", "opener");
 const folder = join(tempDir("start"), "sample");
 cpSync(join(repository, "test", "start", "sample"), folder, { recursive: true });
 execFileSync(process.execPath, ["esbuild.config.mjs"], {
@@ -98,7 +100,7 @@ function openDesktop(executable: string, { folder, settings, env }: Stage): Wind
   const args = [
     folder,
     ...["--wait", "--new-window", "--skip-welcome", "--disable-workspace-trust"],
-    `--extensionDevelopmentPath=${repository}`,
+    ...[repository, opener].map((path) => `--extensionDevelopmentPath=${path}`),
     `--user-data-dir=${userDirectory}`,
     `--extensions-dir=${tempDir("ext")}`,
     ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
@@ -126,7 +128,8 @@ async function openInBrowser({ folder, settings, env }: Stage): Promise<Window> 
     settings,
     env,
   });
-  console.log(`\nVS Code with the extension: ${server.address({ folder })}\nCtrl+C ends it.`);
+  const address = server.address({ folder, extensionDevelopmentPath: opener });
+  console.log(`\nVS Code with the extension: ${address}\nCtrl+C ends it.`);
   return server;
 }
 

@@ -286,6 +286,17 @@ describe("launching in a real editor", () => {
       await noPromptEditor();
     });
 
+    it("is refused with the value of a default model that is none, and stays in the box", async () => {
+      await workbench.changeSettings({ "asyncagents.defaultModel": "nonsense" });
+      await askForPrompt();
+      await workbench.quickInput.write("Work with nonsense.");
+      await inBox("Enter");
+      await workbench.quickInput.shows(/Model "nonsense" doesn't exist. Available models: .*fake\/m2/);
+      assert.equal(await typed(), "Work with nonsense.");
+      await workbench.quickInput.type("");
+      await workbench.quickInput.cancel();
+    });
+
     it("is not launched if blank; its options open from the editor's title, and its model is sent", async () => {
       await askForPrompt();
       await button("Write in an Editor").click();
@@ -351,6 +362,7 @@ describe("launching in a real editor", () => {
       await inBox("Enter");
       await workbench.quickInput.shows("Enter a prompt first.");
       await workbench.quickInput.type("Batch the first | Batch the second");
+      await workbench.quickInput.shows('2 tasks: "Batch the first", "Batch the second". One prompt per task');
       await workbench.screenshot("batch-prompts-dark");
       await button("Write in an Editor").click();
       await promptEditor();

@@ -137,7 +137,7 @@ describe("agents' requests in a real editor", () => {
     await launch("First", [bash("uname -a")]);
     await workbench.notification("uname -a").waitFor();
     const second = await launch("Second", [bash("hostname", "See where it runs")]);
-    await workbench.notification("hostname").waitFor();
+    await workbench.notification("2 requests from agents are waiting for you").waitFor();
     await workbench.press("F1");
     await quickInput.write("Async Agents: Answer Request");
     await quickInput.items.filter({ hasText: "Answer Request" }).first().waitFor();

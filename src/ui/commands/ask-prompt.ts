@@ -4,7 +4,15 @@ import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { referenceToEditor } from "../editor/place.ts";
-import { aside, askText, type Heading, type ListItem, pickOne, type StepButton } from "../quick-input.ts";
+import {
+  aside,
+  askText,
+  type Heading,
+  type ListItem,
+  pickOne,
+  type StepButton,
+  type TextQuestion,
+} from "../quick-input.ts";
 import {
   asTemplate,
   fillIn,
@@ -20,6 +28,7 @@ import type { LaunchMemory } from "./launch-memory.ts";
 
 interface PromptQuestion<B> extends Heading {
   readonly hint: string;
+  readonly meaning?: TextQuestion<B>["meaning"];
   readonly placeholder?: string | undefined;
   /** The name of the draft that keeps the text until it is used. */
   readonly draft: string;

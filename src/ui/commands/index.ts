@@ -14,6 +14,7 @@ export {
   filter,
   markAllRead,
   showActive,
+  showCleared,
   showNext,
   showOverview,
   sort,
@@ -54,6 +55,7 @@ export {
   stopBackgroundWork,
   stopServer,
 } from "./server-commands.ts";
+export { deleteTask as delete, restore } from "./archive.ts";
 export { allowSetup, openSetupOutput } from "./worktree-setup.ts";
 export { explainOpenCode2, openWalkthrough, setUp } from "./set-up.ts";
 export { bringBack } from "../worktrees/bring-back.ts";

@@ -196,6 +196,7 @@ const prompt: Step<Launching> = {
       ...place,
       draft,
       problem,
+      meaning: (text) => tasksIn(promptsIn(plan, text)),
       isEmpty: (text) => promptsIn(plan, text).length === 0,
       editor: writeInEditor,
       buttons: plan.splits ? [isolation] : [isolation, ...buttons],
@@ -210,6 +211,13 @@ const prompt: Step<Launching> = {
 /** Splits the text of the box into prompts; none of them is blank. */
 function promptsIn({ splits }: LaunchPlan, text: string): readonly string[] {
   return (splits ? text.split(/\r?\n|\|/).map((each) => each.trim()) : [text]).filter((each) => each.trim());
+}
+
+/** Shows how a text is split into prompts; undefined for a single one. */
+function tasksIn(prompts: readonly string[]): string | undefined {
+  return prompts.length < 2
+    ? undefined
+    : vscode.l10n.t("{0} tasks: {1}.", prompts.length, prompts.map((each) => `"${each}"`).join(", "));
 }
 
 interface PromptTexts {

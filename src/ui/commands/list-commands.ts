@@ -25,6 +25,11 @@ export async function sort({ list }: TaskContext): Promise<void> {
   if (order) await list.sortBy(order);
 }
 
+/** Shows the group of the cleared tasks, or hides it. */
+export async function showCleared({ list }: TaskContext): Promise<void> {
+  await list.showCleared(!list.showsCleared);
+}
+
 export async function markAllRead({ unread }: TaskContext): Promise<void> {
   unread.markAllRead();
 }

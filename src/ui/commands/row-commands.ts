@@ -256,7 +256,7 @@ async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promis
 }
 
 /** Runs an action for all children concurrently, and shows the first failure. Resolves to the other results. */
-async function forEach<T>(
+export async function forEach<T>(
   { logger }: Pick<TaskContext, "logger">,
   title: string,
   children: readonly Child[],
@@ -269,7 +269,7 @@ async function forEach<T>(
 }
 
 /** The name of a task in a message. */
-function nameOf({ description }: Child): string {
+export function nameOf({ description }: Child): string {
   return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
 }
 

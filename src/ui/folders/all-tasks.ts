@@ -110,6 +110,10 @@ export class AllTasks implements Disposable {
     return this.of(sessionID)?.children(sessionID) ?? [];
   }
 
+  cleared(parentSessionID: string): readonly Task[] {
+    return this.of(parentSessionID)?.cleared(parentSessionID) ?? [];
+  }
+
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
     return this.of(parentSessionID)?.unreadable(parentSessionID) ?? [];
   }

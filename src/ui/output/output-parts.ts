@@ -13,6 +13,7 @@ export interface OutputParts {
     Tasks,
     | "child"
     | "children"
+    | "session"
     | "transcript"
     | "openRequests"
     | "toolInput"

@@ -4,7 +4,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import { ServerFailure } from "../../engine/ports.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Message, PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
-import { isTask, type Child } from "../../engine/subagent.ts";
+import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
 import { lastAnswer } from "../../engine/turn.ts";
@@ -248,13 +248,21 @@ export class OutputSession {
     if (child)
       this.post({
         type: "task",
-        task: toTaskView(child, {
+        task: toTaskView(this.asShown(child), {
           translate: (text) => editor.translate(text),
           folder: editor.folder(),
           successors: this.successors(child),
         }),
       });
     else if (this.editor.connection() === "connected") this.post({ type: "gone" });
+  }
+
+  /** With the model of its session if it was launched without one, and with the time of its earlier turns. */
+  private asShown(child: Child): Child {
+    const model = child.model ?? this.parts.known.session(child.id)?.model;
+    const { worked = 0, endedAt, startedAt } = isTask(child) ? child : { ...child, worked: 0 };
+    const earlier = isRunning(child) ? worked : worked - ((endedAt ?? startedAt) - startedAt);
+    return { ...child, model, startedAt: startedAt - Math.max(0, earlier) };
   }
 
   /** The tasks launched in place of this one. */

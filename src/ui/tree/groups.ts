@@ -4,7 +4,8 @@ import { endOf, type Family, stateWithDescendants } from "./family.ts";
 
 /** The groups of the rows under a root session, in their order. */
 export const GROUPS = ["needsYou", "working", "today", "earlier"] as const;
-export type Group = (typeof GROUPS)[number];
+/** Cleared tasks have a group in every sort order, if they are shown. */
+export type Group = (typeof GROUPS)[number] | "cleared";
 
 /** The group of a row. A batch is in the group of its first member, which the order of rows has put there. */
 export function groupOf(family: Family, row: Row, now: number): Group | undefined {
@@ -35,6 +36,8 @@ function groupName(group: Group): string {
       return vscode.l10n.t("Finished Today");
     case "earlier":
       return vscode.l10n.t("Earlier");
+    case "cleared":
+      return vscode.l10n.t("Cleared");
   }
 }
 
@@ -42,7 +45,7 @@ function groupName(group: Group): string {
 export function groupItem(group: Group, count: number, unread: number): vscode.TreeItem {
   const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
   const name = groupName(group);
-  const item = new vscode.TreeItem(name, group === "earlier" ? Collapsed : Expanded);
+  const item = new vscode.TreeItem(name, group === "earlier" || group === "cleared" ? Collapsed : Expanded);
   const facts = [String(count), ...(unread > 0 ? [vscode.l10n.t("{0} unread", unread)] : [])];
   item.description = facts.join(" · ");
   item.accessibilityInformation = { label: [name, ...facts].join(", ") };

@@ -15,6 +15,7 @@ import {
   countDescendants,
   countStates,
   isAnswered,
+  isCleared,
   stateOf,
   waitsForUser,
 } from "./family.ts";
@@ -328,6 +329,7 @@ function contextWords(child: Child): readonly string[] {
     ...(isAnswered(child) ? ["answered"] : []),
   ];
   if (!isTask(child)) return ["subagent", ...common];
+  if (isCleared(child)) return ["cleared", ...(isAnswered(child) ? ["answered"] : [])];
   return [
     "task",
     ...common,

@@ -97,7 +97,9 @@ export class Levels {
     const members = new Map<GroupNode | BatchNode, readonly Node[]>();
     const rows = arrange(this.known, this.shown(parentID), this.options.sortOrder);
     const nodes = rows.map((row) => this.rowNode(parentID, row, members));
-    if (this.options.sortOrder !== "groups" || !this.isRoot(parentID)) return { nodes, members };
+    if (!this.isRoot(parentID)) return { nodes, members };
+    const cleared = this.clearedRows(parentID, members);
+    if (this.options.sortOrder !== "groups") return { nodes: [...nodes, ...cleared], members };
     const now = Date.now();
     const groups = rows.map((row) => groupOf(this.known, row, now));
     const groupNodes = GROUPS.flatMap((group) => {
@@ -107,7 +109,23 @@ export class Levels {
       members.set(node, inGroup);
       return [node];
     });
-    return { nodes: groupNodes, members };
+    return { nodes: [...groupNodes, ...cleared], members };
+  }
+
+  /** The group of the cleared tasks, if it is shown and has rows. */
+  private clearedRows(
+    parentID: string,
+    members: Map<GroupNode | BatchNode, readonly Node[]>,
+  ): readonly GroupNode[] {
+    const { showsCleared, filter } = this.options;
+    const cleared = showsCleared ? this.known.cleared(parentID).filter((task) => matches(task, filter)) : [];
+    if (cleared.length === 0) return [];
+    const group = this.groupNode("cleared", parentID);
+    members.set(
+      group,
+      cleared.map(({ id }) => this.node(id)),
+    );
+    return [group];
   }
 
   /** The children of a session that match the filter or have a matching descendant. */

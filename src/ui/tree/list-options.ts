@@ -29,8 +29,9 @@ export function matches(child: Child, { states, agents, text }: TaskFilter): boo
 }
 
 const SORT_ORDER = "asyncagents.sortOrder";
+const SHOW_CLEARED = "asyncagents.showCleared";
 
-/** How the tree lists tasks. The sort order is stored with the workspace, the filter only until the window closes. */
+/** How the tree lists tasks. All but the filter, which lasts until the window closes, is stored with the workspace. */
 export class ListOptions implements vscode.Disposable {
   private currentFilter = NO_FILTER;
   private readonly changes = new vscode.EventEmitter<void>();
@@ -45,6 +46,16 @@ export class ListOptions implements vscode.Disposable {
 
   async sortBy(order: SortOrder): Promise<void> {
     await this.memento.update(SORT_ORDER, order);
+    this.changes.fire();
+  }
+
+  /** Whether cleared tasks are listed, in a group of their own. */
+  get showsCleared(): boolean {
+    return this.memento.get(SHOW_CLEARED) === true;
+  }
+
+  async showCleared(shows: boolean): Promise<void> {
+    await this.memento.update(SHOW_CLEARED, shows);
     this.changes.fire();
   }
 

@@ -1,11 +1,11 @@
 import * as vscode from "vscode";
-import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
+import { isRunning, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
 import { compareChildren } from "./arrangement.ts";
-import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf } from "./family.ts";
+import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
 import type { Unread } from "./unread.ts";
@@ -375,7 +375,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
 /** Whether a child has a row if no filter hides it. */
 function isListed(child: Child | undefined): child is Child {
-  return child !== undefined && !(isTask(child) && child.clearedAt !== undefined);
+  return child !== undefined && !isCleared(child);
 }
 
 function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {

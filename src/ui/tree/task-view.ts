@@ -9,7 +9,7 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import { type Folder, isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
-import { batchMembers, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
+import { batchMembers, descendants, isAnswered, isCleared, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node, TaskDecorations } from "./items.ts";
 import type { Unread } from "./unread.ts";
@@ -142,8 +142,13 @@ export class TaskView implements vscode.Disposable {
   reveal(taskID: string, { focus } = { focus: false }): void {
     // The editor finds a top-level row only after it was notified of it.
     this.tree.fireMoved();
-    // The row may be hidden by a filter, or gone before the editor gets there.
-    this.view.reveal(this.tree.node(taskID), { focus, select: true }).then(undefined, () => undefined);
+    const wasVisible = this.view.visible;
+    const reveal = (): Thenable<void> => this.view.reveal(this.tree.node(taskID), { focus, select: true });
+    reveal()
+      // A hidden view is redrawn when it opens, which loses the selection.
+      .then(() => (wasVisible ? undefined : reveal()))
+      // The row may be hidden by a filter, or gone before the editor gets there.
+      .then(undefined, () => undefined);
   }
 
   dispose(): void {
@@ -183,7 +188,10 @@ export class TaskView implements vscode.Disposable {
       all.some(({ connector }) => connector.state.kind === "connected"),
     );
     this.parts.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
-    this.parts.keys.set("asyncagents.hasTasks", children.length > 0);
+    const { showsCleared } = this.parts.options;
+    const hasCleared = this.sessionIDs.some((id) => known.cleared(id).length > 0);
+    this.parts.keys.set("asyncagents.hasTasks", children.length > 0 || (showsCleared && hasCleared));
+    this.parts.keys.set("asyncagents.hasCleared", hasCleared);
     this.parts.keys.set(
       "asyncagents.hasFinished",
       children.some((child) => isFinished(this.parts.known, child)),
@@ -232,7 +240,10 @@ export class TaskView implements vscode.Disposable {
     });
     this.parts.keys.set("asyncagents.selectionActive", tasks.some(isRunning));
     this.parts.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
-    this.parts.keys.set("asyncagents.selectionTasks", tasks.some(isTask));
+    this.parts.keys.set(
+      "asyncagents.selectionTasks",
+      tasks.some((child) => isTask(child) && !isCleared(child)),
+    );
     this.parts.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
   }
 

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
+import type { MirroredSession } from "../../../src/engine/folder-changes.ts";
 import type { Browser, Page } from "playwright-core";
 
 import { Emitter } from "../../../src/engine/event.ts";
@@ -66,6 +67,8 @@ export interface PanelOptions {
   readonly task: Child | undefined;
   /** Other existing tasks and subagents. */
   readonly others?: readonly Child[];
+  /** The task's session. */
+  readonly session?: MirroredSession;
   readonly requests?: readonly OpenRequest[];
   readonly toolInput?: OutputParts["known"]["toolInput"];
   readonly transcript: () => Promise<Transcript>;
@@ -110,6 +113,7 @@ export class PanelPage {
     const parts: OutputParts = {
       known: {
         child: (each) => (each === id ? this.task : options.others?.find((other) => other.id === each)),
+        session: () => options.session,
         children: () => [this.task, ...(options.others ?? [])].filter((each) => each !== undefined),
         transcript: options.transcript,
         onDidChange: this.taskChanges.event,

@@ -95,6 +95,35 @@ describe("the output panel", function () {
     await called("copyText", "All of it.");
   });
 
+  it("shows the model of a task that was launched without one, and the time of all its turns", async () => {
+    const model = { providerID: "fake", modelID: "m9" };
+    const session = { model } as NonNullable<PanelOptions["session"]>;
+    // The last turn took 184 seconds.
+    const task = fakeTask({ model: undefined, resumeCount: 1, worked: 284_000 });
+    await open(new FakeTranscript().user("Go"), { task, session });
+    await text("4 m 44 s").waitFor();
+    await text("fake/m9").waitFor();
+    const startedAt = Date.now() - 600_000;
+    panel.setTask({ ...running(), startedAt, worked: 3_600_000 });
+    await text("1 h 10 m").waitFor();
+  });
+
+  it("calls a state the same in the header as below the conversation", async () => {
+    await open(new FakeTranscript(), { task: running({ phase: "thinking" }) });
+    const status = panel.page.locator(".status");
+    await status.filter({ hasText: /^Running$/ }).waitFor();
+    for (const [phase, words] of [
+      ["queued", "Queued"],
+      ["needs-permission", "Needs permission"],
+      ["needs-answer", "Needs an answer"],
+      ["stalled", "Stalled"],
+    ] as const) {
+      panel.setTask(running({ phase }));
+      await status.filter({ hasText: new RegExp(`^${words}$`) }).waitFor();
+      await panel.page.locator(".activity-text", { hasText: words }).waitFor();
+    }
+  });
+
   for (const [whose, task] of [
     ["a task", fakeTask()],
     ["a subagent", fakeSubagent()],
@@ -372,13 +401,13 @@ describe("the output panel", function () {
         "Overloaded · 0 ms · attempt 2",
       ],
       [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "Stalled for 1 m 31 s"],
-      [{ phase: "needs-answer" }, "Waiting for your answer"],
-      [{ phase: "needs-permission" }, "Waiting for your permission"],
+      [{ phase: "needs-answer" }, "Needs an answer"],
+      [{ phase: "needs-permission" }, "Needs permission"],
     ] as const) {
       panel.setTask(running(progress));
       await panel.page.locator(".activity-text", { hasText: words }).waitFor();
     }
-    assert.equal(await panel.page.locator("[role=status]").textContent(), "Waiting for your permission");
+    assert.equal(await panel.page.locator("[role=status]").textContent(), "Needs permission");
     for (const [name, action] of [
       ["Cancel", "cancel"],
       ["Fork", "fork"],

@@ -1,0 +1,3 @@
+const { commands } = require("vscode");
+
+exports.activate = () => commands.executeCommand("asyncagents.tasks.focus");

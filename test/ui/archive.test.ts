@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import { makeRepository } from "../support/repository.ts";
+import { lastUserText, type ModelRequest, type ScriptStep } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+import { takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
+
+const [LEXER, PARSER, ISOLATED] = ["Fix the lexer", "Test the parser", "Port the printer"];
+
+function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
+  return { text: title ? "A title" : `Done: ${lastUserText(messages)}` };
+}
+
+describe("cleared tasks, in a real editor", function () {
+  this.timeout(180_000);
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    workbench = await start.window({
+      model: await start.model({ fallback: answer }),
+      folder: makeRepository().directory,
+      settings: { "asyncagents.notifyUser": "never" },
+    });
+  });
+
+  const row = (name: string): Locator => workbench.row(name);
+
+  async function launch(prompt: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Prompt for general");
+    await workbench.quickInput.enter(prompt);
+    await row(`${prompt}, completed`).waitFor({ timeout: 60_000 });
+  }
+
+  const clear = (prompt: string): Promise<void> => workbench.contextMenu(row(prompt), "Clear from Task List");
+
+  const inDialog = (text: string, button: string): Promise<void> =>
+    workbench.dialog(text).locator(".monaco-button", { hasText: button }).click();
+
+  it("are out of sight until the view's menu shows them, in a collapsed group that stays after a reload", async () => {
+    for (const prompt of [LEXER, PARSER]) await launch(prompt);
+    for (const prompt of [LEXER, PARSER]) {
+      await clear(prompt);
+      await row(prompt).waitFor({ state: "detached" });
+    }
+    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Views and More"]').click();
+    const entry = workbench.page.locator(".monaco-menu .action-label", { hasText: "Show or Hide Cleared" });
+    await entry.hover();
+    await entry.click();
+    await row("Cleared, 2").waitFor();
+    assert.equal(await row(LEXER).count(), 0);
+    await workbench.reload();
+    await row("Cleared, 2").waitFor({ timeout: 60_000 });
+    await row("Cleared, 2").click();
+    await row(LEXER).waitFor();
+    await takePictures(workbench, "cleared");
+  });
+
+  it("a cleared task can be opened and restored, and has no entries for tasks in the list", async () => {
+    const entries = await workbench.menuEntries(row(LEXER));
+    assert.deepEqual(entries, ["Show Output", "Copy Result", "Restore Task", "Delete Task for Good…"]);
+    await workbench.clickRow(row(LEXER));
+    await workbench.tab(LEXER).waitFor();
+    await workbench.contextMenu(row(LEXER), "Restore Task");
+    await row("Cleared, 1").waitFor();
+    await row("Finished Today, 1").waitFor();
+    await row(LEXER).waitFor();
+  });
+
+  it("a deleted task is gone, also for a window that reads everything again", async () => {
+    await workbench.contextMenu(row(PARSER), "Delete Task for Good");
+    await inDialog("Delete", "Cancel");
+    await row(PARSER).waitFor();
+    await workbench.contextMenu(row(PARSER), "Delete Task for Good");
+    await inDialog(`Delete "${PARSER}" for good?`, "Delete");
+    await row("Cleared").waitFor({ state: "detached" });
+    await workbench.runCommand("Async Agents: Connect or Refresh");
+    await row(LEXER).waitFor();
+    assert.equal(await row(PARSER).count(), 0);
+  });
+
+  it("the work in a worktree is discarded by its own question, without which nothing is deleted", async () => {
+    await workbench.changeSettings({ "asyncagents.isolation.default": "worktree" });
+    await launch(ISOLATED);
+    await clear(ISOLATED);
+    await row("Cleared, 1").waitFor();
+    const del = (): Promise<void> => workbench.contextMenu(row(ISOLATED), "Delete Task for Good");
+    await del();
+    await inDialog("Discard the work of", "Cancel");
+    await row(ISOLATED).waitFor();
+    await del();
+    await inDialog("Discard the work of", "Discard");
+    await inDialog("for good?", "Delete");
+    await row("Cleared").waitFor({ state: "detached" });
+    await until("the row to go", async () => (await row(ISOLATED).count()) === 0);
+  });
+});
