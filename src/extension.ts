@@ -185,12 +185,11 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   };
 
   const start = async (): Promise<void> => {
-    const [{ folderOpener, offerOwnDatabase, warnOfUntestedVersions }, client] = await Promise.all([
-      import("./window.ts"),
-      daemon(),
-    ]);
+    const [{ folderOpener, followSavedFiles, offerOwnDatabase, warnOfUntestedVersions }, client] =
+      await Promise.all([import("./window.ts"), daemon()]);
     own(warnOfUntestedVersions(folders, context.globalState));
     own(offerOwnDatabase(folders, context.globalState));
+    own(followSavedFiles(folders));
     const openFolder = folderOpener({ context, view, daemon: client, showNews, logger });
     own(folders.onWillClose((folder) => warnOfWork(folder, openFolder)));
     const opening = folders.open(openFolder);

@@ -266,6 +266,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
       if (!block) await noted;
     }
     const ended = isActive(entry.record) ? undefined : entry.record;
+    if (ended?.worktree) await this.parts.predictions.flush();
     const changes = ended && (await this.parts.worktrees.changesAtEnd(ended));
     return { task: this.registry.snapshot(entry), result, changes };
   }
@@ -273,6 +274,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   /** What an isolated task has changed in its worktree so far. */
   async worktreeChanges(taskID: string): Promise<WorktreeChanges> {
     return this.parts.worktrees.changes(this.registry.find(taskID));
+  }
+
+  /** See {@link Predictions.predictSoon}. */
+  async predictConflicts(): Promise<void> {
+    this.parts.predictions.predictSoon();
   }
 
   /** See {@link TaskWorktrees.remove}. */

@@ -12,6 +12,7 @@ import { ForkDelivery } from "./fork/delivery.ts";
 import { Launcher } from "./launcher.ts";
 import { LiveTranscripts } from "./live-transcripts.ts";
 import { Notices } from "./notices.ts";
+import { Predictions } from "./predictions.ts";
 import type { EnginePorts } from "./ports.ts";
 import { LaunchQueue } from "./queue.ts";
 import { TaskRegistry } from "./registry.ts";
@@ -39,6 +40,7 @@ export function createParts(ports: EnginePorts) {
   const catalog = new Catalog(server);
   const collisions = new Collisions(registry, settings);
   const worktrees = new TaskWorktrees(ports, registry, subagents);
+  const predictions = new Predictions(ports, registry, worktrees);
   const work = new WorkTime(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
@@ -73,7 +75,15 @@ export function createParts(ports: EnginePorts) {
   const steering = new Steering({ ...parts, resume });
   const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume });
   const transcripts = new LiveTranscripts(server, logger);
-  const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, resume, transcripts });
+  const synchronizer = new Synchronizer({
+    ...parts,
+    requests,
+    guard,
+    collisions,
+    predictions,
+    resume,
+    transcripts,
+  });
   const subscriptions = [
     registry.onDidFindDiscarded((id) => void launcher.remove(id)),
     registry.onWillLose((entry) => ending.lose(entry)),
@@ -91,6 +101,8 @@ export function createParts(ports: EnginePorts) {
       // The notice of the end comes first.
       if (ended) void Promise.resolve().then(() => resume.sendWaiting(ended));
     }),
+    registry.onDidChange((change) => predictions.taskChanged(change)),
+    worktrees.onDidChange(() => predictions.predictSoon()),
     // A task that begins to wait for the user frees its slot.
     requests.onDidChange(() => queue.pump()),
   ];
@@ -102,6 +114,7 @@ export function createParts(ports: EnginePorts) {
     guard,
     work,
     queue,
+    predictions,
     worktrees,
     notices,
     transcripts,
@@ -116,6 +129,7 @@ export function createParts(ports: EnginePorts) {
     work,
     guard,
     collisions,
+    predictions,
     forks,
     adoption,
     launcher,

@@ -143,6 +143,19 @@ export interface WorktreeChanges {
   readonly ref: string;
 }
 
+/** What a worktree contains, compared with the state that it began with. */
+export interface WorktreeState {
+  /** The number of files that differ, and of their lines. */
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+  /** The paths that conflict with the folder or, if `worktree` names one, with another worktree. */
+  readonly conflicts: readonly {
+    readonly worktree?: string | undefined;
+    readonly paths: readonly string[];
+  }[];
+}
+
 /** Git worktrees, in which tasks work without touching the folder. Methods reject with a `UserFacingError`. */
 export interface Worktrees {
   /** Why no worktree can be made from such a start, as one sentence. Undefined if one can. */
@@ -190,6 +203,16 @@ export interface Worktrees {
   /** Removes a worktree whose work is not wanted. Its state is kept for 30 days under the ref that this resolves to. */
   discard(worktree: TaskWorktree): Promise<string>;
   undoDiscard(worktree: TaskWorktree, ref: string): Promise<void>;
+  /**
+   * Compares worktrees with their first states, with the folder as it is, and with each other. Those that are gone are
+   * missing in the result.
+   * @param changed the names of those that may have changed since the last call
+   */
+  predict(
+    worktrees: readonly TaskWorktree[],
+    changed: ReadonlySet<string>,
+    signal: CancelSignal,
+  ): Promise<ReadonlyMap<string, WorktreeState>>;
   /** All worktrees that were made for tasks in the folder's repository. */
   list(): Promise<readonly ListedWorktree[]>;
 }

@@ -7,7 +7,15 @@ import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { Session } from "./server-model.ts";
-import { isActive, shortID, type Collision, type Task, type TaskRecord } from "./task.ts";
+import {
+  hasOpenWork,
+  isActive,
+  shortID,
+  type Collision,
+  type IsolatedWork,
+  type Task,
+  type TaskRecord,
+} from "./task.ts";
 import { isSettled, TaskMemory } from "./task-memory.ts";
 import { spent } from "./totals.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
@@ -21,6 +29,8 @@ export interface Entry {
   turn: RunningTurn | undefined;
   /** See {@link Task.collisions}. */
   collisions?: readonly Collision[];
+  /** What it was last seen to have changed in its worktree. */
+  work?: IsolatedWork | undefined;
   /** The cached snapshot of the task, once requested. */
   snapshot?: Task | undefined;
   /** The ID of the last message that steered the task. */
@@ -192,6 +202,7 @@ export class TaskRegistry {
       progress: entry.turn?.progress.snapshot(),
       nearLimit: entry.turn?.nearLimit,
       collisions: entry.collisions,
+      work: hasOpenWork(entry.record) ? entry.work : undefined,
     };
     return entry.snapshot;
   }

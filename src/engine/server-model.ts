@@ -121,14 +121,14 @@ export interface ToolPart extends PartBase {
   readonly tool: string;
   readonly callID: string;
   readonly state: ToolState;
-  /** In events only: the files that the call reads or has written. Undefined if it names none. */
+  /** In events only: the files that the call reads or has written. Undefined if it does neither. */
   readonly files?: FileUse | undefined;
 }
 
-/** The files that a tool call names. */
+/** The files that a tool call reads or has written. */
 export interface FileUse {
   readonly access: "read" | "write";
-  /** Absolute paths. */
+  /** Absolute paths. Empty for a command, which may have written any file. */
   readonly paths: readonly string[];
 }
 

@@ -7,6 +7,7 @@ import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import type { LiveTranscripts } from "./live-transcripts.ts";
 import type { Notices } from "./notices.ts";
+import type { Predictions } from "./predictions.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { TaskRegistry } from "./registry.ts";
@@ -43,6 +44,7 @@ interface SynchronizerParts {
   readonly turns: TurnWatcher;
   readonly guard: BudgetGuard;
   readonly collisions: Collisions;
+  readonly predictions: Predictions;
   readonly ending: Ending;
   readonly notices: Notices;
   readonly confirmed: ConfirmedPrompts;
@@ -192,6 +194,7 @@ export class Synchronizer implements Disposable {
     const { registry, subagents, requests, turns, ending, notices, confirmed, transcripts } = this.parts;
     if (event.type === "heartbeat") return;
     this.parts.collisions.accept(event);
+    this.parts.predictions.accept(event);
     if (event.type === "session-changed") {
       const entry = registry.applySession(event.session);
       if (entry && isActive(entry.record)) turns.watch();

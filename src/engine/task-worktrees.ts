@@ -1,5 +1,5 @@
 import { messageOf, Refusal } from "./errors.ts";
-import { Cancellation, type Disposable } from "./event.ts";
+import { Cancellation, Emitter, type Disposable, type Event } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
@@ -41,12 +41,18 @@ export class TaskWorktrees implements Disposable {
 
   /** By task ID. */
   private readonly setups = new Map<string, Setup>();
+  private readonly changed: Emitter<void>;
+  /** A worktree was removed or made again. */
+  readonly onDidChange: Event<void>;
 
   constructor(
     private readonly ports: Pick<EnginePorts, "worktrees" | "server" | "settings" | "random" | "logger">,
     private readonly registry: TaskRegistry,
     private readonly subagents: Subagents,
-  ) {}
+  ) {
+    this.changed = new Emitter((error) => ports.logger.error("A listener to worktrees failed.", error));
+    this.onDidChange = this.changed.event;
+  }
 
   /** The worktree that a session works in: its own, or that of the nearest isolated task above it. */
   of(sessionID: string): TaskWorktree | undefined {
@@ -117,6 +123,7 @@ export class TaskWorktrees implements Disposable {
   /** The engine ends. The next one runs again what had not finished. */
   dispose(): void {
     for (const id of this.setups.keys()) this.leaveSetup(id);
+    this.changed.dispose();
   }
 
   /** Removes the worktree of a task that could not be created. */
@@ -169,6 +176,7 @@ export class TaskWorktrees implements Disposable {
   async remove(entry: Entry): Promise<void> {
     const { worktrees } = this.ports;
     await worktrees.remove(await this.release(entry));
+    this.changed.fire();
   }
 
   /** Makes the server release the worktree of a task. Throws a {@link Refusal} if something is running in it. */
@@ -194,6 +202,7 @@ export class TaskWorktrees implements Disposable {
     if (await worktrees.exists(worktree)) return;
     const setup = this.allowedSetup();
     await worktrees.remake(worktree, settings().isolation);
+    this.changed.fire();
     if (setup) await worktrees.setUp(worktree, { ...setup, signal: new Cancellation().signal });
   }
 
@@ -215,7 +224,8 @@ export class TaskWorktrees implements Disposable {
     );
   }
 
-  private ownerOf(sessionID: string): Entry | undefined {
+  /** The task in whose worktree a session works. Undefined if it works in the folder. */
+  ownerOf(sessionID: string): Entry | undefined {
     return [sessionID, ...this.registry.above(sessionID)]
       .map((id) => this.registry.entry(id))
       .find((entry) => entry?.record.worktree !== undefined);

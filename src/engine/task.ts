@@ -201,6 +201,24 @@ export interface Collision {
   readonly isFirst: boolean;
 }
 
+/** What an isolated task has changed in its worktree, and which of it would conflict if it were brought back. */
+export interface IsolatedWork {
+  /** The number of files that differ from the base, and of their lines. */
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+  readonly conflicts: readonly PredictedConflict[];
+}
+
+export interface PredictedConflict {
+  /** The isolated task whose work doesn't fit. Undefined if it is the folder that doesn't. */
+  readonly task?: { readonly id: string; readonly description: string } | undefined;
+  /** Relative to the repository's top folder, with slashes. Not all if there are many. */
+  readonly paths: readonly string[];
+  /** The number of files in conflict. */
+  readonly count: number;
+}
+
 /** A task as seen outside the engine. Immutable: each change creates a new one. */
 export interface Task extends TaskRecord {
   /** Only set while the task is active. */
@@ -212,6 +230,8 @@ export interface Task extends TaskRecord {
   readonly nearLimit?: LimitUse | undefined;
   /** The collisions seen so far. Undefined if there are none. */
   readonly collisions?: readonly Collision[] | undefined;
+  /** Only set while the work of an isolated task is neither brought back nor given up. Undefined until it was read. */
+  readonly work?: IsolatedWork | undefined;
 }
 
 /** Whether the task's session is running or about to run. */
@@ -227,6 +247,16 @@ export function isStopped({ status }: Pick<TaskRecord, "status">): boolean {
 /** Whether the task waits for other tasks to end before it starts. */
 export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
   return task.queued === true;
+}
+
+/** Whether the task has a worktree whose work is under way, or ended and not decided on. */
+export function hasOpenWork({ worktree, clearedAt }: Pick<TaskRecord, "worktree" | "clearedAt">): boolean {
+  return (
+    worktree !== undefined &&
+    worktree.setup === undefined &&
+    worktree.outcome === undefined &&
+    clearedAt === undefined
+  );
 }
 
 /** The message that waits for the end of the task's turn. Undefined if there is none. */

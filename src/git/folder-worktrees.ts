@@ -1,9 +1,16 @@
-import { access } from "node:fs/promises";
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
-import type { NewWorktree, WorktreeChanges, Worktrees, WorktreeSetup } from "../engine/ports.ts";
+import type { CancelSignal } from "../engine/event.ts";
+import type {
+  NewWorktree,
+  WorktreeChanges,
+  Worktrees,
+  WorktreeSetup,
+  WorktreeState,
+} from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { TaskWorktree } from "../engine/task.ts";
+import { abortable } from "./abortable.ts";
 import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
@@ -13,6 +20,7 @@ import { listWorktrees } from "./list-worktrees.ts";
 import { makeWorktree, remakeWorktree } from "./make-worktree.ts";
 import { obstacle } from "./obstacles.ts";
 import { requireOurs } from "./our-worktrees.ts";
+import { isThere, Predictions } from "./predictions.ts";
 import { changesOf, contents, type FileContent } from "./plan-contents.ts";
 import { refs, updateRefs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
@@ -25,12 +33,15 @@ import { keptFiles, restoreFiles, writeBack } from "./write-back.ts";
 export class FolderWorktrees implements Worktrees {
   /** The setup that is running in each worktree, or ran last, by name. */
   private readonly setups = new Map<string, SetupRun>();
+  private readonly predictions: Predictions;
 
   constructor(
     private readonly folder: string,
     /** The environment of setup commands. */
     private readonly env: () => Readonly<Record<string, string | undefined>>,
-  ) {}
+  ) {
+    this.predictions = new Predictions(folder);
+  }
 
   obstacle({ from, location }: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined> {
     return obstacle(this.startOf(from), { location });
@@ -63,13 +74,8 @@ export class FolderWorktrees implements Worktrees {
     return this.setups.get(name)?.output ?? (await readLog(directory));
   }
 
-  async exists({ directory }: TaskWorktree): Promise<boolean> {
-    try {
-      await access(directory);
-      return true;
-    } catch {
-      return false;
-    }
+  exists(worktree: TaskWorktree): Promise<boolean> {
+    return isThere(worktree);
   }
 
   async changes(worktree: TaskWorktree): Promise<WorktreeChanges> {
@@ -163,6 +169,14 @@ export class FolderWorktrees implements Worktrees {
 
   async undoDiscard({ name, directory }: TaskWorktree, ref: string): Promise<void> {
     await undoDiscard({ folder: this.folder, name, root: await this.rootOf(directory), ref });
+  }
+
+  predict(
+    worktrees: readonly TaskWorktree[],
+    changed: ReadonlySet<string>,
+    signal: CancelSignal,
+  ): Promise<ReadonlyMap<string, WorktreeState>> {
+    return abortable(signal, (abort) => this.predictions.of(worktrees, changed, abort));
   }
 
   async list(): Promise<readonly ListedWorktree[]> {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import type { CancelSignal } from "../engine/event.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
+import { abortable } from "./abortable.ts";
 import { findRepository } from "./repository.ts";
 import { runSetup, type SetupCommand, type SetupEnd } from "./setup-command.ts";
 
@@ -41,16 +42,10 @@ export class SetupRun {
 
   /** Runs the command. Rejects with a `UserFacingError` unless it succeeds. */
   async start({ signal, ...command }: Start): Promise<void> {
-    const abort = new AbortController();
-    const cancel = (): void => abort.abort();
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
-    const end = await runSetup({
-      ...command,
-      signal: abort.signal,
-      onOutput: (chunk) => (this.kept = Buffer.concat([this.kept, chunk]).subarray(-MAX_OUTPUT)),
-    });
-    signal.removeEventListener("abort", cancel);
+    const onOutput = (chunk: Buffer): void => {
+      this.kept = Buffer.concat([this.kept, chunk]).subarray(-MAX_OUTPUT);
+    };
+    const end = await abortable(signal, (abort) => runSetup({ ...command, signal: abort, onOutput }));
     await writeFile(this.log, this.kept).catch(() => {
       // The worktree was removed meanwhile.
     });

@@ -27,6 +27,9 @@ export function fileUse(tool: string, state: ToolState, directory: string): File
       ? undefined
       : { access: "read", paths: [absolute(filePath, directory)] };
   }
+  // A command that failed may have written files as well.
+  if (tool === "bash" && (state.status === "completed" || state.status === "error"))
+    return { access: "write", paths: [] };
   if (state.status !== "completed") return undefined;
   const paths = filesToWrite(tool, state.input, directory);
   return paths.length === 0 ? undefined : { access: "write", paths };

@@ -236,6 +236,7 @@ const parameters = {
   cleanUpWorktree: z.tuple([z.string()]),
   rename: z.tuple([id, z.string()]),
   setupOutput: z.tuple([id]),
+  predictConflicts: nothing,
   output: z.tuple([id, maybe(outputOptions)]),
   answer: z.tuple([pendingRequest, requestAnswer]),
   agents: nothing,

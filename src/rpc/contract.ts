@@ -89,7 +89,7 @@ type Reads = Pick<
 /** The calls that concern the worktrees of isolated tasks. */
 interface WorktreeCalls extends Pick<
   TaskEngine,
-  "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput"
+  "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput" | "predictConflicts"
 > {
   readonly planBringBack: WorktreeWork["plan"];
   readonly bringBack: WorktreeWork["bringBack"];

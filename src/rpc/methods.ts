@@ -57,6 +57,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   cleanUpWorktree: REACH,
   rename: REACH,
   setupOutput: READ,
+  predictConflicts: REACH,
   output: {
     repeatable: true,
     signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },

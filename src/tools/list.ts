@@ -3,7 +3,7 @@ import type { UnreadableTask } from "../engine/registry.ts";
 import { english } from "../engine/sentence.ts";
 import { countTasks, shortIDs } from "./own-tasks.ts";
 import { oneLine, tableCell } from "./plain-text.ts";
-import { statusText, timeTaken } from "./task-text.ts";
+import { conflictText, statusText, timeTaken } from "./task-text.ts";
 import type { ToolContext, ToolRun } from "./tool.ts";
 import { ToolInput } from "./tool-input.ts";
 
@@ -57,7 +57,18 @@ function table(tasks: readonly Task[], context: ToolContext): string {
     "| ID | Status | Agent | Batch | Time | Description |",
     "| --- | --- | --- | --- | --- | --- |",
     ...rows,
+    ...conflicts(tasks, context),
   ].join("\n");
+}
+
+/** The tasks whose work in worktrees doesn't fit. */
+function conflicts(tasks: readonly Task[], context: ToolContext): readonly string[] {
+  const idOf = shortIDs(context, tasks);
+  const lines = tasks.flatMap((task) => {
+    const text = conflictText(task, context);
+    return text === "" ? [] : [`- ${idOf(task)}: ${text}`];
+  });
+  return lines.length === 0 ? [] : ["", "Work in worktrees that conflicts:", ...lines];
 }
 
 function counts(tasks: readonly Task[]): string {

@@ -3,7 +3,7 @@ import type { PendingRequest } from "../engine/server-model.ts";
 import { isActive, type Progress, type Task, type ToolUse } from "../engine/task.ts";
 import type { TaskOutput } from "../engine/waiting.ts";
 import { oneLine } from "./plain-text.ts";
-import { adviceMeanwhile, statusText, timeTaken } from "./task-text.ts";
+import { adviceMeanwhile, conflictText, statusText, timeTaken } from "./task-text.ts";
 import type { ToolContext } from "./tool.ts";
 
 const DESCRIPTION_LENGTH = 200;
@@ -14,12 +14,14 @@ const REQUEST_LENGTH = 300;
 export function taskReport({ task, result, changes }: TaskOutput, id: string, context: ToolContext): string {
   const now = context.now();
   const { progress } = task;
+  const conflicts = conflictText(task, context);
   const facts = [
     `Task ${id}: ${oneLine(task.description, DESCRIPTION_LENGTH)}`,
     `Status: ${statusText(task)}`,
     `Agent: ${task.agent}`,
     `${isActive(task) ? "Elapsed" : "Duration"}: ${timeTaken(task, now)}`,
     `Tool calls: ${task.toolCalls + (progress?.toolCalls ?? 0)}`,
+    ...(conflicts ? [`Conflicts: ${conflicts}`] : []),
     ...(progress ? progressLines(progress, now) : []),
   ];
   const rest = isActive(task) ? waitingText(task, id, context) : endText(task, result ?? "");

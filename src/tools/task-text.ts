@@ -1,6 +1,12 @@
 import { formatDuration } from "../engine/notice-text.ts";
 import { isActive, type Phase, type Task } from "../engine/task.ts";
-import type { ToolContext } from "./tool.ts";
+import { shortIDs } from "./own-tasks.ts";
+import { oneLine } from "./plain-text.ts";
+import type { TargetContext, ToolContext } from "./tool.ts";
+
+/** How many files of a conflict are named, and how many characters of each. */
+const NAMED_FILES = 10;
+const PATH_LENGTH = 200;
 
 const PHASES: Readonly<Record<Phase, string>> = {
   queued: "queued until another task ends",
@@ -17,6 +23,20 @@ const PHASES: Readonly<Record<Phase, string>> = {
 /** The status and, for a running task, what it is doing. */
 export function statusText({ status, progress }: Task): string {
   return progress ? `${status} (${PHASES[progress.phase]})` : status;
+}
+
+/** With what the work of an isolated task conflicts, and in which files. Empty if with nothing. */
+export function conflictText({ work }: Task, context: TargetContext): string {
+  const own = context.known.list(context.caller.sessionID);
+  const idOf = shortIDs(context, own);
+  const conflicts = (work?.conflicts ?? []).map(({ task, paths, count }) => {
+    const names = paths.slice(0, NAMED_FILES).map((path) => JSON.stringify(oneLine(path, PATH_LENGTH)));
+    const files = [...names, ...(count > names.length ? [`${count - names.length} more`] : [])].join(", ");
+    const other = own.find(({ id }) => id === task?.id);
+    const who = other ? `task ${idOf(other)}` : task ? "a task of another session" : "the folder";
+    return `with ${who} (${files})`;
+  });
+  return conflicts.join(", ");
 }
 
 /** The duration of the current or last turn. */

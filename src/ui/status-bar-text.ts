@@ -1,11 +1,11 @@
 import * as vscode from "vscode";
 import type { OpenRequest } from "../engine/engine.ts";
 import { formatDuration } from "../engine/notice-text.ts";
-import type { Child } from "../engine/subagent.ts";
+import { isTask, type Child } from "../engine/subagent.ts";
 import { title } from "./plain-text.ts";
 import { enumerate } from "./messages.ts";
 import { sumTaken, type TakenSince } from "../engine/taken-since.ts";
-import { activity, costWord, countWord } from "./tree/words.ts";
+import { activity, conflictWords, costWord, countWord, inConflict } from "./tree/words.ts";
 
 /** The number of agents that are named; more are counted. */
 const NAMED = 10;
@@ -39,6 +39,7 @@ export function describe(activity: Activity): StatusBarText {
     requests.length > 0 && countWord("waiting", requests.length),
     working.length > 0 && countWord("running", working.length),
     queued.length > 0 && vscode.l10n.t("{0} queued", queued.length),
+    inConflict(working),
   ].filter(Boolean);
   const icon = isLost ? "$(debug-disconnect)" : requests.length > 0 ? "$(bell-dot)" : "$(sync~spin)";
   const parts = [
@@ -46,6 +47,7 @@ export function describe(activity: Activity): StatusBarText {
     working.length > 0 && agents(working.length),
     queued.length > 0 && queuedAgents(queued.length),
     requests.length > 0 && waiting(requests.length),
+    inConflict(working),
   ];
   return {
     text: counts.length === 0 ? "" : `${icon} ${vscode.l10n.t("Agents: {0}", enumerate(counts))}`,
@@ -124,5 +126,6 @@ function beforeWords({ launchedBefore }: TakenSince): string {
 
 function line(child: Child): string {
   const { description, agent } = child;
-  return title([description, agent, activity(child)].filter(Boolean).join(" · "));
+  const conflict = isTask(child) && conflictWords(child);
+  return title([description, agent, activity(child), conflict].filter(Boolean).join(" · "));
 }

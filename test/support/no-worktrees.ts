@@ -17,6 +17,7 @@ export const noWorktrees: Worktrees = {
   createBranch: refuse,
   discard: refuse,
   undoDiscard: refuse,
+  predict: async () => new Map(),
   list: async () => [],
 };
 

@@ -24,6 +24,8 @@ import {
   descendantWords,
   limitWord,
   collisionWords,
+  conflictWords,
+  inConflict,
   costWord,
   countWord,
   elapsed,
@@ -32,6 +34,7 @@ import {
   statusWord,
   toolCalls,
   toolCount,
+  workWords,
 } from "./words.ts";
 import type { UnreadableTask } from "../../engine/registry.ts";
 
@@ -191,6 +194,7 @@ export function batchItem(
     descendantWords(descendants, running > 0),
     vscode.l10n.t("{0} of {1} done", tasks.length - running, tasks.length),
     unread > 0 && vscode.l10n.t("{0} unread", unread),
+    inConflict(tasks),
     ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
     // While tasks run, the cost would change with every answer, and redraw the row with all its children.
     running === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
@@ -271,13 +275,14 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   item.id = child.id;
   const descendants = descendantWords(around.descendants, isRunning(child));
   const doing = around.place === undefined ? activity(child) : vscode.l10n.t("queued, #{0}", around.place);
-  const [shared, limit] = isTask(child) ? [collisionWords(child), limitWord(child)] : [];
+  const [conflict, shared, limit, work] = isTask(child)
+    ? [conflictWords(child), collisionWords(child), limitWord(child), workWords(child)]
+    : [];
   const launcher = isTask(child) ? undefined : "OpenCode";
   const cost = costWord(child.cost);
   // Views are narrow, so facts that affect the user's next step come first; others are in the tooltip.
-  item.description = [descendants, ...marks(child), shared, limit, doing, rowTime(child, now), cost, launcher]
-    .filter(Boolean)
-    .join(" · ");
+  const facts = [conflict, shared, limit, doing, work, rowTime(child, now), cost, launcher];
+  item.description = [descendants, ...marks(child), ...facts].filter(Boolean).join(" · ");
   // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be lost.
   item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
   item.iconPath = childIcon(child);
@@ -290,8 +295,10 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       statusWord(child),
       descendants,
       ...marks(child),
+      conflict,
       shared,
       limit,
+      work,
       child.agent && title(child.agent),
       launcher,
       doing,

@@ -18,6 +18,7 @@ import {
   statusWord,
   toolCalls,
   toolWords,
+  workWords,
 } from "./words.ts";
 
 /** The number of files that are named per collision. */
@@ -44,6 +45,7 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
           : undefined,
       ],
     ],
+    isTask(child) ? conflictFacts(child) : [],
     isTask(child) ? collisionFacts(child) : [],
     [
       [vscode.l10n.t("Agent"), child.agent],
@@ -110,6 +112,7 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
   return [
     [vscode.l10n.t("Adopted"), task.adoptedAt === undefined ? undefined : format.moment(task.adoptedAt)],
     [vscode.l10n.t("Worktree"), task.worktree?.directory],
+    [vscode.l10n.t("Changes"), workWords(task)],
     [vscode.l10n.t("Forked from"), source && (known.session(source)?.title ?? shortID(source))],
     [
       vscode.l10n.t("Batch"),
@@ -120,13 +123,25 @@ function taskFacts(known: Tasks, task: Task): readonly Fact[] {
   ];
 }
 
+function conflictFacts({ work }: Task): readonly Fact[] {
+  return (work?.conflicts ?? []).map(({ task, paths }) => [
+    task
+      ? vscode.l10n.t('Conflicts with "{0}"', task.description)
+      : vscode.l10n.t("Conflicts with the folder"),
+    fileNames(paths),
+  ]);
+}
+
+function fileNames(paths: readonly string[]): string {
+  return enumerate([...paths.slice(0, NAMED_FILES), paths.length > NAMED_FILES && "…"]);
+}
+
 function collisionFacts({ collisions = [] }: Task): readonly Fact[] {
   if (collisions.length === 0) return [];
   return [
     ...collisions.map(({ description, paths }): Fact => {
-      const names = paths.slice(0, NAMED_FILES).map((path) => vscode.workspace.asRelativePath(path));
-      const files = enumerate([...names, paths.length > NAMED_FILES && "…"]);
-      return [vscode.l10n.t('Also changed by "{0}"', description), files];
+      const names = paths.map((path) => vscode.workspace.asRelativePath(path));
+      return [vscode.l10n.t('Also changed by "{0}"', description), fileNames(names)];
     }),
     [
       vscode.l10n.t("Shell commands"),

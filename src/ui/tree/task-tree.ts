@@ -23,7 +23,7 @@ import {
   UnreadableNode,
   type Node,
 } from "./items.ts";
-import { rowTime } from "./words.ts";
+import { inConflict, rowTime } from "./words.ts";
 
 /** How often the times of running rows are checked, in milliseconds. */
 const TICK_MS = 1_000;
@@ -248,7 +248,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
     this.redraw(child.id);
     if ([before, after].filter((each) => each && isQueuedChild(each)).length === 1) this.redrawQueue();
-    if (isChanged || (before.cost !== after.cost && !isRunning(after))) this.redrawAbove(child, above);
+    const isCounted = isChanged || inConflict([before]) !== inConflict([after]);
+    if (isCounted || (before.cost !== after.cost && !isRunning(after))) this.redrawAbove(child, above);
   }
 
   private redraw(id: string): void {

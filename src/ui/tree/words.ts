@@ -158,10 +158,39 @@ export function collisionWords({ collisions = [] }: Pick<Task, "collisions">): s
   const [one, ...others] = collisions;
   if (!one) return undefined;
   if (others.length > 0) return vscode.l10n.t("files also changed by {0} tasks", collisions.length);
-  const [path = ""] = one.paths;
-  const files =
-    one.paths.length === 1 ? oneTitle(basename(path)) : vscode.l10n.t("{0} files", one.paths.length);
+  const files = fileWords(one.paths, one.paths.length);
   return vscode.l10n.t('{0} also changed by "{1}"', files, excerpt(oneTitle(one.description), TITLE_LENGTH));
+}
+
+/** What an isolated task has changed: `3 files +42 −7`; undefined if nothing, or if that isn't known. */
+export function workWords({ work }: Pick<Task, "work">): string | undefined {
+  if (!work || work.files === 0) return undefined;
+  const { files, added, removed } = work;
+  return files === 1
+    ? vscode.l10n.t("1 file +{0} −{1}", added, removed)
+    : vscode.l10n.t("{0} files +{1} −{2}", files, added, removed);
+}
+
+/** With what the work of an isolated task conflicts, and in which file; undefined if with nothing. */
+export function conflictWords({ work }: Pick<Task, "work">): string | undefined {
+  const [one, ...others] = work?.conflicts ?? [];
+  if (!one) return undefined;
+  if (others.length > 0) return vscode.l10n.t("conflicts with {0} others", others.length + 1);
+  const files = fileWords(one.paths, one.count);
+  return one.task
+    ? vscode.l10n.t('conflicts with "{0}": {1}', excerpt(oneTitle(one.task.description), TITLE_LENGTH), files)
+    : vscode.l10n.t("conflicts with the folder: {0}", files);
+}
+
+/** How many of these conflict with something; undefined if none. */
+export function inConflict(children: readonly Child[]): string | undefined {
+  const count = children.filter((child) => isTask(child) && conflictWords(child)).length;
+  return count === 0 ? undefined : vscode.l10n.t("{0} in conflict", count);
+}
+
+/** The name of a single file, or how many there are. */
+function fileWords([path = ""]: readonly string[], count: number): string {
+  return count === 1 ? oneTitle(basename(path)) : vscode.l10n.t("{0} files", count);
 }
 
 /** How close a task is to its limit; undefined if it isn't close, or if there is no limit. */

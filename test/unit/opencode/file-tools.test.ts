@@ -59,4 +59,12 @@ describe("the files that OpenCode's tools name", () => {
     const failed: ToolState = { status: "error", input, error: "Not found.", start: 1, end: 2 };
     assert.equal(fileUse("edit", failed, "/work"), undefined);
   });
+
+  it("are unknown for a command, which may have written any by its end, also if it failed", () => {
+    const input = { command: "rm a.ts" };
+    assert.equal(fileUse("bash", { status: "running", input, start: 1 }, "/work"), undefined);
+    const failed: ToolState = { status: "error", input, error: "Aborted.", start: 1, end: 2 };
+    for (const state of [completed(input), failed])
+      assert.deepEqual(fileUse("bash", state, "/work"), { access: "write", paths: [] });
+  });
 });

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { WorktreeState } from "../../../src/engine/ports.ts";
+import type { TaskWorktree } from "../../../src/engine/task.ts";
+import { makeWorktree } from "../../../src/git/make-worktree.ts";
+import { Predictions } from "../../../src/git/predictions.ts";
+import { ARepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+
+describe("The predictions of a folder", function () {
+  this.timeout(60_000);
+  let repository: ARepository;
+  let predictions: Predictions;
+  let trees: TaskWorktree[];
+
+  beforeEach(() => {
+    repository = new ARepository().commit({
+      "list.txt": "one\ntwo\nthree\n",
+      "old.txt": "1\n2\n3\n4\n5\n",
+      ".gitignore": "ignored.txt\n",
+    });
+    predictions = new Predictions(repository.root);
+    trees = [];
+  });
+
+  async function tree(name: string, files: Readonly<Record<string, string | Buffer>>): Promise<TaskWorktree> {
+    const made = await makeWorktree({ directory: repository.root, name, from: "what-you-see" });
+    writeFiles(made.root, files);
+    trees.push(made);
+    return made;
+  }
+
+  function read(
+    changed: readonly string[] = trees.map(({ name }) => name),
+    signal = new AbortController().signal,
+  ): Promise<ReadonlyMap<string, WorktreeState>> {
+    return predictions.of(trees, new Set(changed), signal);
+  }
+
+  async function conflicts(changed?: readonly string[]): Promise<unknown> {
+    const states = await read(changed);
+    return Object.fromEntries(
+      [...states].map(([name, state]) => [
+        name,
+        state.conflicts.map(({ worktree = "folder", paths }) => `${worktree}: ${paths.join(" ")}`),
+      ]),
+    );
+  }
+
+  it("count files and lines against the first state, commits included", async () => {
+    repository.write({ "list.txt": "ONE\ntwo\nthree\n" });
+    const { directory } = await tree("a", { "new.txt": "1\n2\n", "picture.bin": Buffer.from([0, 1]) });
+    gitIn(directory, "add", "-A");
+    gitIn(directory, "-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "Work");
+    rmSync(join(directory, "list.txt"));
+    const before = [repository.state(), filesOf(directory), gitIn(directory, "status", "--porcelain")];
+    assert.deepEqual([...(await read())], [["a", { files: 3, added: 2, removed: 3, conflicts: [] }]]);
+    assert.deepEqual(
+      [repository.state(), filesOf(directory), gitIn(directory, "status", "--porcelain")],
+      before,
+    );
+  });
+
+  it("name the folder first, then other worktrees, for changed, renamed and ignored files", async () => {
+    const a = await tree("a", { "list.txt": "a\n", "ignored.txt": "a\n", "new/file.txt": "a\n" });
+    const b = await tree("b", { "list.txt": "b\n", new: "b\n" });
+    await tree("c", { "other.txt": "c\n" });
+    gitIn(a.directory, "mv", "old.txt", "moved.txt");
+    writeFiles(a.directory, { "moved.txt": "1\n2\n3\n4\n55\n", ".gitignore": "" });
+    gitIn(b.directory, "rm", "-q", "old.txt");
+    repository.write({ "list.txt": "mine\n", "ignored.txt": "mine\n" });
+    assert.deepEqual(await conflicts(), {
+      a: ["folder: ignored.txt list.txt", "b: list.txt moved.txt new"],
+      b: ["folder: list.txt", "a: list.txt moved.txt new"],
+      c: [],
+    });
+  });
+
+  it("read a worktree again only if it may have changed, and the folder each time", async () => {
+    const { directory } = await tree("a", { "list.txt": "a\n" });
+    assert.deepEqual(await conflicts(), { a: [] });
+    writeFiles(directory, { "list.txt": "one\ntwo\nthree\n" });
+    repository.write({ "list.txt": "mine\n" });
+    assert.deepEqual(await conflicts([]), { a: ["folder: list.txt"] });
+    assert.deepEqual(await conflicts(["a"]), { a: [] });
+  });
+
+  it("leave out a worktree that is gone", async () => {
+    const { directory } = await tree("a", { "list.txt": "a\n" });
+    await tree("b", { "list.txt": "b\n" });
+    assert.deepEqual(await conflicts(), { a: ["b: list.txt"], b: ["a: list.txt"] });
+    rmSync(directory, { recursive: true });
+    assert.deepEqual(await conflicts([]), { b: [] });
+  });
+
+  it("are cancelled", async () => {
+    await tree("a", { "list.txt": "a\n" });
+    const abort = new AbortController();
+    const reading = read(["a"], abort.signal);
+    abort.abort();
+    await assert.rejects(reading, { name: "AbortError" });
+    assert.deepEqual(await conflicts([]), { a: [] });
+  });
+});
