@@ -7,15 +7,7 @@ import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { Session } from "./server-model.ts";
-import {
-  hasOpenWork,
-  isActive,
-  shortID,
-  type Collision,
-  type IsolatedWork,
-  type Task,
-  type TaskRecord,
-} from "./task.ts";
+import { hasOpenWork, isActive, shortID, type Task, type TaskRecord } from "./task.ts";
 import { isSettled, TaskMemory } from "./task-memory.ts";
 import { spent } from "./totals.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
@@ -27,10 +19,8 @@ export interface Entry {
   session: Session;
   /** Undefined if the task has ended. */
   turn: RunningTurn | undefined;
-  /** See {@link Task.collisions}. */
-  collisions?: readonly Collision[];
-  /** What it was last seen to have changed in its worktree. */
-  work?: IsolatedWork | undefined;
+  collisions?: Task["collisions"];
+  work?: Task["work"];
   /** The cached snapshot of the task, once requested. */
   snapshot?: Task | undefined;
   /** The ID of the last message that steered the task. */

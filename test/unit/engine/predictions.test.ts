@@ -66,7 +66,7 @@ describe("Predictions", () => {
   function add(id: string, facts: Partial<Task> = {}): void {
     const worktree = { name: `tree-${id}`, directory: `/trees/${id}`, base: "base" };
     const record = { id, description: id, status: "running", worktree, ...facts } as Task;
-    entries.set(id, { record } as Entry);
+    entries.set(id, { record } as unknown as Entry);
     predictions.taskChanged({ id, before: undefined, after: record });
   }
 
@@ -145,9 +145,9 @@ describe("Predictions", () => {
     await clock.advance(300);
     calls[0]?.finish({});
     await settled();
-    step("a", { type: "other", kind: "step-finish" } as Partial<Part>);
-    step("a", { type: "tool", files: { access: "read", paths: ["/x"] } } as Partial<Part>);
-    step("a", { type: "tool" } as Partial<Part>);
+    step("a", { type: "other", kind: "step-finish" });
+    step("a", { type: "tool", files: { access: "read", paths: ["/x"] } });
+    step("a", { type: "tool" });
     change("a", { toolCalls: 7 });
     await clock.advance(10_000);
     assert.equal(calls.length, 1);
