@@ -62,14 +62,14 @@ describe("conflicts of isolated tasks, in a real editor", () => {
     model.release("begin");
     await workbench.treeItem(FIRST).filter({ hasText: "1 file +1 −1" }).waitFor();
     model.release("begin too");
-    const words = `conflicts with "${FIRST}": list.txt`;
+    const words = `conflicts in list.txt with "${FIRST}"`;
     const row = workbench.treeItem(SECOND).filter({ hasText: words });
     await row.waitFor();
     assert.ok((await row.getAttribute("aria-label"))?.includes(words));
     await row.filter({ hasText: "2 files +3 −3" }).waitFor();
     await workbench
       .treeItem(FIRST)
-      .filter({ hasText: `conflicts with "${SECOND}"` })
+      .filter({ hasText: `with "${SECOND}"` })
       .waitFor();
     await workbench.treeItem("2 in conflict").waitFor();
     await workbench.statusBarItem("2 in conflict").waitFor();

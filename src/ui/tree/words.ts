@@ -178,8 +178,12 @@ export function conflictWords({ work }: Pick<Task, "work">): string | undefined 
   if (others.length > 0) return vscode.l10n.t("conflicts with {0} others", others.length + 1);
   const files = fileWords(one.paths, one.count);
   return one.task
-    ? vscode.l10n.t('conflicts with "{0}": {1}', excerpt(oneTitle(one.task.description), TITLE_LENGTH), files)
-    : vscode.l10n.t("conflicts with the folder: {0}", files);
+    ? vscode.l10n.t(
+        'conflicts in {0} with "{1}"',
+        files,
+        excerpt(oneTitle(one.task.description), TITLE_LENGTH),
+      )
+    : vscode.l10n.t("conflicts in {0} with the folder", files);
 }
 
 /** How many of these conflict with something; undefined if none. */
