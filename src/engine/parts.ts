@@ -101,7 +101,10 @@ export function createParts(ports: EnginePorts) {
       // The notice of the end comes first.
       if (ended) void Promise.resolve().then(() => resume.sendWaiting(ended));
     }),
-    registry.onDidChange((change) => predictions.taskChanged(change)),
+    registry.onDidChange((change) => {
+      worktrees.taskChanged(change);
+      predictions.taskChanged(change);
+    }),
     worktrees.onDidChange(() => predictions.predictSoon()),
     // A task that begins to wait for the user frees its slot.
     requests.onDidChange(() => queue.pump()),

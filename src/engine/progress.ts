@@ -8,7 +8,7 @@ const RECENT_TOOLS = 5;
  * without visible change only updates `lastUpdate`.
  */
 export class ProgressTracker {
-  private activity: "queued" | "starting" | "thinking" | "streaming";
+  private activity: "queued" | "setting-up" | "starting" | "thinking" | "streaming";
   private retry: Progress["retry"];
   private stalled = false;
   private reasoningPartID: string | undefined;
@@ -46,9 +46,15 @@ export class ProgressTracker {
       status.type === "retry"
         ? { attempt: status.attempt, message: status.message, next: status.next }
         : undefined;
-    const begins = status.type === "busy" && (this.activity === "starting" || this.activity === "queued");
+    const begins = status.type === "busy" && this.activity !== "thinking" && this.activity !== "streaming";
     if (begins) this.activity = "thinking";
     return begins || before?.attempt !== this.retry?.attempt;
+  }
+
+  /** The setup command of its worktree has started. */
+  onSetup(now: number): void {
+    this.alive(now);
+    this.activity = "setting-up";
   }
 
   onPart(part: Part, now: number): boolean {

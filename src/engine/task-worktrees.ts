@@ -1,12 +1,19 @@
 import { messageOf, Refusal } from "./errors.ts";
 import { Cancellation, Emitter, type Disposable, type Event } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
-import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
 import type { SetupSettings } from "./settings.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
-import { isActive, shortID, type Isolation, type TaskRecord, type TaskWorktree } from "./task.ts";
+import {
+  hasOpenWork,
+  isActive,
+  shortID,
+  type Isolation,
+  type TaskRecord,
+  type TaskWorktree,
+} from "./task.ts";
 import { nameOf } from "./task-names.ts";
 
 /** What decides where a new task works. */
@@ -46,7 +53,10 @@ export class TaskWorktrees implements Disposable {
   readonly onDidChange: Event<void>;
 
   constructor(
-    private readonly ports: Pick<EnginePorts, "worktrees" | "server" | "settings" | "random" | "logger">,
+    private readonly ports: Pick<
+      EnginePorts,
+      "worktrees" | "server" | "settings" | "random" | "clock" | "logger"
+    >,
     private readonly registry: TaskRegistry,
     private readonly subagents: Subagents,
   ) {
@@ -98,15 +108,22 @@ export class TaskWorktrees implements Disposable {
    * Runs the setup command of a task that waits for it. Once it has succeeded, does nothing until the task has started.
    * Rejects if the command fails, takes too long, is not allowed, or the task ends meanwhile.
    */
-  async setUp({ record: { id, worktree } }: Entry): Promise<void> {
+  async setUp(entry: Entry): Promise<void> {
+    const { id, worktree } = entry.record;
     if (worktree?.setup === undefined) return;
     let setup = this.setups.get(id);
     if (!setup) {
       const cancellation = new Cancellation();
       setup = { done: this.runSetup(worktree, cancellation), cancellation };
       this.setups.set(id, setup);
+      this.registry.progressed(entry, () => entry.turn?.progress.onSetup(this.ports.clock.now()));
     }
     await setup.done;
+  }
+
+  /** Forgets what was read at the last end of a task that is being resumed, was decided on, or is gone. */
+  taskChanged({ id, after }: TaskChange): void {
+    if (!after || isActive(after) || !hasOpenWork(after)) this.ends.delete(id);
   }
 
   /** Stops the setup command of a task if it is running, and forgets it. */

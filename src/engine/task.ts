@@ -162,6 +162,7 @@ export type RecordReading =
 /** What a running task is doing. */
 export type Phase =
   | "queued"
+  | "setting-up"
   | "starting"
   | "thinking"
   | "streaming"

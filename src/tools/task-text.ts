@@ -10,6 +10,7 @@ const PATH_LENGTH = 200;
 
 const PHASES: Readonly<Record<Phase, string>> = {
   queued: "queued until another task ends",
+  "setting-up": "setting up its worktree",
   starting: "starting",
   thinking: "thinking",
   streaming: "writing its answer",

@@ -65,7 +65,9 @@ export class Footer {
       case "running":
       case "resumed":
         if (!isTask) return undefined;
-        return activity?.phase === "queued" ? laterMode(l10n) : nowMode(l10n);
+        return activity?.phase === "queued" || activity?.phase === "setting-up"
+          ? laterMode(l10n)
+          : nowMode(l10n);
       case "completed":
       case "idle":
         return followUpMode(l10n, isTask ? l10n.t("Resume") : l10n.t("Adopt and Resume"));
@@ -201,6 +203,7 @@ export function phaseIcon(phase: ActivityView["phase"]): IconName {
     case "retrying":
     case "stalled":
       return "attention";
+    case "setting-up":
     case "starting":
     case "thinking":
     case "streaming":

@@ -27,6 +27,7 @@ export function statusWord(l10n: L10n, status: TaskView["status"]): string {
 export function phaseWord(l10n: L10n, phase: ActivityView["phase"]): string {
   const words: Readonly<Record<typeof phase, string>> = {
     queued: l10n.t("Queued"),
+    "setting-up": l10n.t("Setting up its worktree…"),
     starting: l10n.t("Starting…"),
     thinking: l10n.t("Thinking…"),
     streaming: l10n.t("Writing…"),

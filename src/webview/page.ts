@@ -27,6 +27,7 @@ const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
   "retrying",
   "stalled",
   "queued",
+  "setting-up",
 ]);
 
 type TextField = HTMLInputElement | HTMLTextAreaElement;

@@ -141,6 +141,7 @@ describe("setting up a worktree", () => {
     isolation = isolated({ command: "sleep 600 & echo $! > pid; wait" });
     const task = await launch();
     const pid = await processOf(worktreeOf(task));
+    assert.equal(window.engine.get(task.id)?.progress?.phase, "setting-up");
     assert.equal((await window.engine.cancel(task.id)).status, "cancelled");
     await until("the end of the command", () => !isAlive(pid));
     assert.equal(requestsOf(task.id), 0);

@@ -91,6 +91,8 @@ export function activity({ progress }: Child): string | undefined {
   switch (progress.phase) {
     case "queued":
       return vscode.l10n.t("queued");
+    case "setting-up":
+      return vscode.l10n.t("setting up");
     case "starting":
       return vscode.l10n.t("starting");
     case "thinking":
