@@ -287,8 +287,8 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   }
 
   /** See {@link TaskWorktrees.remake}. */
-  async remakeWorktree(taskID: string): Promise<void> {
-    await this.parts.worktrees.remake(this.registry.find(taskID));
+  async remakeWorktree(taskID: string, signal?: CancelSignal): Promise<void> {
+    await this.parts.worktrees.remake(this.registry.find(taskID), { signal });
   }
 
   /** See {@link TaskWorktrees.setupOutput}. */

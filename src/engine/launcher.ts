@@ -240,6 +240,7 @@ export class Launcher {
       throw error;
     });
     const entry = this.registry.applySession(session);
+    if (worktree) await worktrees.claim(worktree);
     if (entry) return entry;
     throw new ServerFailure(
       "createSession",

@@ -160,7 +160,18 @@ export interface WorktreeState {
 export interface Worktrees {
   /** Why no worktree can be made from such a start, as one sentence. Undefined if one can. */
   obstacle(start: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined>;
+  /** Makes a worktree, which is removed by the next {@link takeUp} of another process unless it is claimed. */
   make(worktree: NewWorktree): Promise<TaskWorktree>;
+  /** Notes that the task of a new worktree exists. */
+  claim(worktree: TaskWorktree): Promise<void>;
+  /** Removes a new worktree whose task could not be made. */
+  removeUnused(worktree: TaskWorktree): Promise<void>;
+  /**
+   * Removes what earlier processes left unfinished.
+   * @param worktrees those of all tasks
+   * @returns the bases of worktrees by name. One differs if a process was killed before it noted the result of `takeIn`.
+   */
+  takeUp(worktrees: readonly TaskWorktree[]): Promise<ReadonlyMap<string, string>>;
   /** Runs the setup command. Rejects if it fails, takes too long or is cancelled; then nothing of it runs any more. */
   setUp(worktree: TaskWorktree, setup: WorktreeSetup): Promise<void>;
   /** The end of what the last setup command printed, so far if it is running. Undefined if there was none. */
@@ -170,8 +181,11 @@ export interface Worktrees {
   changes(worktree: TaskWorktree): Promise<WorktreeChanges>;
   /** Removes the worktree. Its present state is kept under a Git ref, unless nothing has changed. */
   remove(worktree: Pick<TaskWorktree, "name">): Promise<void>;
-  /** Makes a worktree that is gone again, from its last kept state. */
-  remake(worktree: TaskWorktree, include: Pick<NewWorktree, "include">): Promise<void>;
+  /** Makes a worktree that is gone again, from its last state or from that under the ref of {@link discard}. */
+  remake(
+    worktree: TaskWorktree,
+    options: Pick<NewWorktree, "include"> & { readonly discarded?: string | undefined },
+  ): Promise<void>;
 
   /**
    * Merges the work in a worktree with the folder, without changing either.
@@ -202,7 +216,6 @@ export interface Worktrees {
   ): Promise<void>;
   /** Removes a worktree whose work is not wanted. Its state is kept for 30 days under the ref that this resolves to. */
   discard(worktree: TaskWorktree): Promise<string>;
-  undoDiscard(worktree: TaskWorktree, ref: string): Promise<void>;
   /**
    * Compares worktrees with their first states, with the folder as it is, and with each other. Those that are gone are
    * missing in the result.

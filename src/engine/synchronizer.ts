@@ -23,6 +23,7 @@ import {
 } from "./server-model.ts";
 import type { Subagents } from "./subagents.ts";
 import { isActive, type Task } from "./task.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
 import type { TurnWatcher } from "./turns.ts";
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
@@ -51,6 +52,7 @@ interface SynchronizerParts {
   readonly resume: Resume;
   readonly queue: LaunchQueue;
   readonly transcripts: LiveTranscripts;
+  readonly worktrees: TaskWorktrees;
 }
 
 /**
@@ -169,8 +171,9 @@ export class Synchronizer implements Disposable {
 
   /** Resumes unfinished work. */
   private async takeUp(): Promise<void> {
-    const { guard, turns, notices, ending, resume, queue } = this.parts;
+    const { guard, turns, notices, ending, resume, queue, worktrees } = this.parts;
     guard.connect(this.tookUp);
+    if (!this.tookUp) void worktrees.takeUp();
     this.tookUp = true;
     await this.loseMissing();
     if (!this.connected) return;

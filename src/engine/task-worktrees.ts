@@ -1,5 +1,5 @@
 import { messageOf, Refusal } from "./errors.ts";
-import { Cancellation, Emitter, type Disposable, type Event } from "./event.ts";
+import { Cancellation, Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
@@ -39,6 +39,12 @@ export interface Workplace {
 interface Setup {
   readonly done: Promise<void>;
   readonly cancellation: Cancellation;
+}
+
+interface Remake {
+  /** The ref under which the work is kept, if it was discarded. */
+  readonly discarded?: string | undefined;
+  readonly signal?: CancelSignal | undefined;
 }
 
 /** Decides where tasks work, and looks after the worktrees of isolated ones. */
@@ -104,6 +110,41 @@ export class TaskWorktrees implements Disposable {
     return setsUp ? { ...made, setup: "pending" } : made;
   }
 
+  /** Notes that the task of a worktree that was just made exists. */
+  async claim(worktree: TaskWorktree): Promise<void> {
+    await this.ports.worktrees.claim(worktree).catch((error: unknown) => {
+      this.ports.logger.warn(`Couldn't claim the worktree ${worktree.name}: ${messageOf(error)}`);
+    });
+  }
+
+  /** Completes what a process left unfinished that was killed, once all tasks are known. */
+  async takeUp(): Promise<void> {
+    const entries = this.registry.all().filter(({ record }) => record.worktree !== undefined);
+    try {
+      const bases = await this.ports.worktrees.takeUp(entries.map((entry) => this.requireOwn(entry)));
+      for (const entry of entries) {
+        const { name, base } = this.requireOwn(entry);
+        const kept = bases.get(name);
+        if (kept !== undefined && kept !== base) await this.note(entry, { base: kept });
+        await this.completeOutcome(entry);
+      }
+      this.changed.fire();
+    } catch (error) {
+      // Folders without a repository are among these.
+      this.ports.logger.debug(`Couldn't look for unfinished worktrees: ${messageOf(error)}`);
+    }
+  }
+
+  /** Stores facts about the worktree of a task. */
+  async note(entry: Entry, facts: Pick<Partial<TaskWorktree>, "outcome" | "base">): Promise<void> {
+    return entry.serial.run(() =>
+      this.registry.storeThenShow(entry, {
+        ...entry.record,
+        worktree: { ...this.requireOwn(entry), ...facts },
+      }),
+    );
+  }
+
   /**
    * Runs the setup command of a task that waits for it. Once it has succeeded, does nothing until the task has started.
    * Rejects if the command fails, takes too long, is not allowed, or the task ends meanwhile.
@@ -147,8 +188,9 @@ export class TaskWorktrees implements Disposable {
   async removeUnused(worktree: TaskWorktree): Promise<void> {
     const { worktrees, server, logger } = this.ports;
     try {
-      await server.releaseDirectory(worktree.directory);
-      await worktrees.remove(worktree);
+      // Without an answer, the server is gone and holds nothing.
+      await server.releaseDirectory(worktree.directory).catch(() => undefined);
+      await worktrees.removeUnused(worktree);
     } catch (error) {
       logger.warn(`Couldn't remove the worktree ${worktree.name}: ${messageOf(error)}`);
     }
@@ -212,21 +254,43 @@ export class TaskWorktrees implements Disposable {
     return worktree;
   }
 
-  /** Makes the worktree of a task again after it was removed, and sets it up. */
-  async remake(entry: Entry): Promise<void> {
+  /**
+   * Makes the worktree of a task again after it was removed, and sets it up: from its last kept state, or from that
+   * under the ref with which it was discarded. Rejects if the setup command fails or is cancelled; then it is there.
+   */
+  async remake(entry: Entry, { discarded, signal }: Remake = {}): Promise<void> {
     const { worktrees, settings } = this.ports;
     const worktree = this.requireOwn(entry);
     if (await worktrees.exists(worktree)) return;
-    const setup = this.allowedSetup();
-    await worktrees.remake(worktree, settings().isolation);
+    const { isolation } = settings();
+    // What was discarded comes back in any case.
+    if (discarded === undefined) this.allowedSetup();
+    await worktrees.remake(worktree, { ...isolation, discarded });
+    if (worktree.outcome) await this.note(entry, { outcome: undefined });
     this.changed.fire();
-    if (setup) await worktrees.setUp(worktree, { ...setup, signal: new Cancellation().signal });
+    if (!isolation.setup?.isAllowed) return;
+    const cancellation = new Cancellation();
+    signal?.addEventListener("abort", () => cancellation.cancel());
+    if (signal?.aborted) cancellation.cancel();
+    const { id } = entry.record;
+    const done = this.runSetup(worktree, cancellation);
+    this.setups.set(id, { done, cancellation });
+    await done.finally(() => this.setups.delete(id));
   }
 
   private async runSetup(worktree: TaskWorktree, { signal }: Cancellation): Promise<void> {
     // The setting may have changed since the launch.
     const setup = this.allowedSetup();
     if (setup) await this.ports.worktrees.setUp(worktree, { ...setup, signal });
+  }
+
+  /** Completes or takes back a decision on the work of a task that a process was killed with. */
+  private async completeOutcome(entry: Entry): Promise<void> {
+    const worktree = this.requireOwn(entry);
+    if (isActive(entry.record) || !worktree.outcome || !(await this.ports.worktrees.exists(worktree))) return;
+    // Before work is noted as discarded, its worktree is removed; so it was made again.
+    if (worktree.outcome === "discarded") await this.note(entry, { outcome: undefined });
+    else await this.remove(entry);
   }
 
   private allowedSetup(): SetupSettings | undefined {

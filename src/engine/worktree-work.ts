@@ -48,7 +48,6 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     await this.parts.git.undoBringBack(done);
     await this.parts.worktrees.remake(entry);
-    await this.note(entry, { outcome: undefined });
   }
 
   /** Brings the folder's state into the worktree, and has the agent resolve the conflicts. */
@@ -58,7 +57,7 @@ export class WorktreeWork {
     await this.present(entry);
     const worktree = await worktrees.release(entry);
     const base = await git.takeIn(worktree, plan);
-    await this.note(entry, { base });
+    await worktrees.note(entry, { base });
     return resume.run(entry.record.id, mergePrompt(plan));
   }
 
@@ -75,14 +74,12 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     await this.present(entry);
     const ref = await git.discard(await worktrees.release(entry));
-    await this.note(entry, { outcome: "discarded" });
+    await worktrees.note(entry, { outcome: "discarded" });
     return ref;
   }
 
   async undoDiscard(taskID: string, ref: string): Promise<void> {
-    const entry = this.find(taskID);
-    await this.parts.git.undoDiscard(this.parts.worktrees.requireOwn(entry), ref);
-    await this.note(entry, { outcome: undefined });
+    await this.parts.worktrees.remake(this.find(taskID), { discarded: ref });
   }
 
   async list(): Promise<readonly ListedWorktree[]> {
@@ -118,22 +115,12 @@ export class WorktreeWork {
   /** Notes what became of the work and removes the worktree, which is no longer needed. */
   private async settle(entry: Entry, outcome: TaskWorktree["outcome"]): Promise<void> {
     const { worktrees, logger } = this.parts;
-    await this.note(entry, { outcome });
+    await worktrees.note(entry, { outcome });
     try {
       await worktrees.remove(entry);
     } catch (error) {
       logger.warn(`Couldn't remove the worktree of task ${shortID(entry.record.id)}: ${messageOf(error)}`);
     }
-  }
-
-  private note(entry: Entry, facts: Partial<TaskWorktree>): Promise<void> {
-    return entry.serial.run(async () => {
-      const worktree = this.parts.worktrees.requireOwn(entry);
-      await this.parts.registry.storeThenShow(entry, {
-        ...entry.record,
-        worktree: { ...worktree, ...facts },
-      });
-    });
   }
 }
 

@@ -17,16 +17,17 @@ import { changedFiles } from "./changed-files.ts";
 import { includeFiles } from "./include-files.ts";
 import { discard, expireDiscarded, undoDiscard } from "./discard.ts";
 import { listWorktrees } from "./list-worktrees.ts";
-import { makeWorktree, remakeWorktree } from "./make-worktree.ts";
+import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "./make-worktree.ts";
 import { obstacle } from "./obstacles.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { isThere, Predictions } from "./predictions.ts";
 import { changesOf, contents, type FileContent } from "./plan-contents.ts";
-import { refs, updateRefs } from "./refs.ts";
+import { listRefs, refs, updateRefs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
 import { commitTree } from "./snapshot.ts";
+import { claim, removeUnclaimed, removeUnused } from "./unclaimed.ts";
 import { keptFiles, restoreFiles, writeBack } from "./write-back.ts";
 
 /** The Git worktrees that are made for the tasks of one folder. */
@@ -53,15 +54,38 @@ export class FolderWorktrees implements Worktrees {
       directory: start,
       name: wanted,
       location,
+      unclaimedFor: this.folder,
       from: startFrom === "head" ? "head" : "what-you-see",
     });
     try {
       await includeFiles({ folder: start, root, patterns: include });
     } catch (error) {
-      await removeWorktree({ folder: this.folder, name });
+      await removeUnused(this.folder, name);
       throw error;
     }
     return { name, directory, base };
+  }
+
+  claim({ name }: TaskWorktree): Promise<void> {
+    return claim(this.folder, name);
+  }
+
+  removeUnused({ name }: TaskWorktree): Promise<void> {
+    return removeUnused(this.folder, name);
+  }
+
+  async takeUp(worktrees: readonly TaskWorktree[]): Promise<ReadonlyMap<string, string>> {
+    await cleanUpUnfinished(this.folder);
+    await removeUnclaimed(this.folder, new Set(worktrees.map(({ name }) => name)));
+    if (worktrees.length === 0) return new Map();
+    const all = await listRefs(this.folder, refs.allBases);
+    const bases = new Map(all.map(({ ref, commit }) => [ref, commit]));
+    return new Map(
+      worktrees.flatMap(({ name }) => {
+        const base = bases.get(refs.base(name));
+        return base === undefined ? [] : [[name, base]];
+      }),
+    );
   }
 
   async setUp({ name, directory }: TaskWorktree, setup: WorktreeSetup): Promise<void> {
@@ -96,10 +120,12 @@ export class FolderWorktrees implements Worktrees {
 
   async remake(
     { name, directory }: TaskWorktree,
-    { include = [] }: Pick<NewWorktree, "include">,
+    { include = [], discarded }: Parameters<Worktrees["remake"]>[1],
   ): Promise<void> {
     const root = await this.rootOf(directory);
-    await remakeWorktree({ folder: this.folder, name, root });
+    const { folder } = this;
+    if (discarded === undefined) await remakeWorktree({ folder, name, root });
+    else await undoDiscard({ folder, name, root, ref: discarded });
     await includeFiles({ folder: this.folder, root, patterns: include });
   }
 
@@ -142,6 +168,7 @@ export class FolderWorktrees implements Worktrees {
     const { root } = (await requireOurs(directory)).repository;
     const inWorktree = { ...plan, root, mine: plan.agents, agents: plan.mine };
     const changed = await changedFiles(root, plan.agents, plan.merged, { renames: false });
+    await keep({ directory });
     const own = [plan.commits.mine, plan.commits.agents];
     const paths = changed.flatMap(({ path }) =>
       own.some((commit) => path.includes(`~${commit}`)) ? [] : [path],
@@ -165,10 +192,6 @@ export class FolderWorktrees implements Worktrees {
     const { ref } = await discard({ directory });
     await expireDiscarded(this.folder, new Date());
     return ref;
-  }
-
-  async undoDiscard({ name, directory }: TaskWorktree, ref: string): Promise<void> {
-    await undoDiscard({ folder: this.folder, name, root: await this.rootOf(directory), ref });
   }
 
   predict(

@@ -12,9 +12,10 @@ import {
   ourWorktrees,
   removeIfEmpty,
 } from "./our-worktrees.ts";
-import { listRefs, refs, unfinished, updateRefs } from "./refs.ts";
+import { listRefs, parseDiscarded, refs, unfinished, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, inTree, type Repository, worktreesFolder } from "./repository.ts";
 import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
+import { markUnclaimed } from "./unclaimed.ts";
 
 /** What a worktree contains at first: the folder as it is, or its last commit. */
 export type StartFrom = "what-you-see" | "head";
@@ -24,6 +25,8 @@ export interface MakeWorktree {
   readonly directory: string;
   /** Letters, digits, `-` and `_`. If it is taken, a number is appended. */
   readonly name: string;
+  /** The folder for whose task it is, if it is to be removed unless it is claimed. */
+  readonly unclaimedFor?: string | undefined;
   /** Where worktrees are made, absolute or relative to the repository; by default `<repository>.worktrees`. */
   readonly location?: string | undefined;
   readonly from: StartFrom;
@@ -53,7 +56,7 @@ const MAX_NAMES = 100;
 
 /** Makes a worktree. If it fails or is cancelled, nothing of it is left. */
 export async function makeWorktree(options: MakeWorktree): Promise<MadeWorktree> {
-  const { directory, location, from, unsaved, signal } = options;
+  const { directory, location, from, unsaved, unclaimedFor, signal } = options;
   const repository = await findRepository(directory, signal);
   await cleanUpUnfinished(directory, signal);
   const start =
@@ -64,6 +67,7 @@ export async function makeWorktree(options: MakeWorktree): Promise<MadeWorktree>
     if ((await exists(root)) || !(await reserve(directory, name, start, signal))) continue;
     try {
       await checkOut(repository, { name, root, contents, signal });
+      if (unclaimedFor !== undefined) await markUnclaimed(repository, name, unclaimedFor);
       await updateRefs(directory, { remove: [refs.making(name)] });
       return { name, directory: inTree(root, repository), root, base: start.commit, head: start.head };
     } catch (error) {
@@ -209,7 +213,7 @@ async function lastContents(
     signal,
   }: { readonly name: string; readonly state: string | undefined; readonly signal: AbortSignal | undefined },
 ): Promise<Contents | undefined> {
-  const kept = state ?? (await listRefs(folder, refs.keptAll(name), signal)).at(-1)?.ref;
+  const kept = state ?? (await lastKept(folder, name, signal));
   const commit = await commitOf(folder, kept ?? refs.base(name), signal);
   if (commit === undefined) return undefined;
   const head = await commitOf(folder, kept === undefined ? refs.head(name) : `${commit}^`, signal);
@@ -217,6 +221,25 @@ async function lastContents(
     head: head ?? commit,
     tree: await gitText(folder, ["rev-parse", `${commit}^{tree}`], { signal }),
   };
+}
+
+/** The ref of the last state of a worktree that was removed or discarded. */
+async function lastKept(
+  folder: string,
+  name: string,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  const [kept, discarded] = await Promise.all([
+    listRefs(folder, refs.keptAll(name), signal),
+    listRefs(folder, refs.discardedAll, signal),
+  ]);
+  const own = discarded.filter(({ ref }) => parseDiscarded(ref)?.name === name);
+  // Both end with the time.
+  const time = (ref: string): string => ref.slice(ref.lastIndexOf("-"));
+  return [...kept, ...own]
+    .map(({ ref }) => ref)
+    .sort((a, b) => (time(a) < time(b) ? -1 : 1))
+    .at(-1);
 }
 
 /** Whether somebody else took the path for a worktree in the meantime, or for one whose folder is missing. */

@@ -14,6 +14,7 @@ export const refs = {
   all: (name: string) => `${NAMESPACE}/${name}/`,
   /** The state from which the worktree was made. */
   base: (name: string) => `${NAMESPACE}/${name}/base`,
+  allBases: `${NAMESPACE}/*/base`,
   /** The commit that was checked out at that time. Missing in a repository without commits. */
   head: (name: string) => `${NAMESPACE}/${name}/head`,
   /** A later state of the worktree, with its commits. */
@@ -98,13 +99,13 @@ function stamp(time: Date): string {
   return time.toISOString().replace(/[-:.]/g, "");
 }
 
-/** Names this process in a reference. */
-function self(): string {
+/** Names this process. */
+export function self(): string {
   return `${process.pid}-${run}@${host()}`;
 }
 
 /** Whether the process that is named so exists, or may exist where this one cannot see it. */
-function isAtWork(owner: string): boolean {
+export function isAtWork(owner: string): boolean {
   const [, pid, itsRun, machine] = /^(\d+)-([0-9a-f]+)@(.+)$/.exec(owner) ?? [];
   if (machine !== host()) return true;
   return Number(pid) === process.pid ? itsRun === run : isAlive(Number(pid));

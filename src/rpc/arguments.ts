@@ -201,7 +201,8 @@ const maybe = <T extends z.ZodMiniType>(schema: T) =>
 const nothing = z.tuple([]);
 
 /** The calls without signals, which are not sent. */
-type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect" | "callTool"> & {
+type Travelling = Omit<FolderCalls, "output" | "previewFork" | "connect" | "callTool" | "remakeWorktree"> & {
+  remakeWorktree(taskID: string): unknown;
   output(taskID: string, options?: Omit<OutputOptions, "signal">): unknown;
   previewFork(request: ForkRequest): unknown;
   connect(): unknown;

@@ -45,7 +45,13 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   restore: ONCE,
   worktreeChanges: READ,
   removeWorktree: REACH,
-  remakeWorktree: REACH,
+  remakeWorktree: {
+    repeatable: true,
+    signal: {
+      at: 1,
+      cancelled: sentence("The setup was cancelled. The worktree is there, but may not be complete."),
+    },
+  },
   planBringBack: READ,
   bringBack: ONCE,
   undoBringBack: ONCE,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Refusal } from "../../src/engine/errors.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
@@ -174,6 +174,25 @@ describe("setting up a worktree", () => {
     await window.engine.removeWorktree(id);
     await window.engine.remakeWorktree(id);
     assert.equal(readFileSync(join(worktree, ".env.copy"), "utf8"), "KEY=1\n");
+  });
+
+  it("the setup of a worktree that is made again can be cancelled, and ends with the engine", async () => {
+    const { id } = await launch();
+    const worktree = worktreeOf(await ended(window, id));
+    isolation = isolated({ command: "sleep 600 & echo $! > pid; wait" });
+    const abort = new AbortController();
+    for (const [signal, cancel] of [
+      [abort.signal, () => abort.abort()],
+      [undefined, () => window.dispose()],
+    ] as const) {
+      await window.engine.removeWorktree(id);
+      const making = assert.rejects(window.engine.remakeWorktree(id, signal), /was cancelled/);
+      const pid = await processOf(worktree);
+      cancel();
+      await making;
+      await until("the end of the command", () => !isAlive(pid));
+      rmSync(join(worktree, "pid"));
+    }
   });
 });
 

@@ -4,6 +4,9 @@ import type { Worktrees } from "../../src/engine/ports.ts";
 export const noWorktrees: Worktrees = {
   obstacle: async () => "There are no worktrees here.",
   make: refuse,
+  claim: refuse,
+  removeUnused: refuse,
+  takeUp: async () => new Map(),
   setUp: refuse,
   setupOutput: async () => undefined,
   exists: async () => false,
@@ -16,7 +19,6 @@ export const noWorktrees: Worktrees = {
   takeIn: refuse,
   createBranch: refuse,
   discard: refuse,
-  undoDiscard: refuse,
   predict: async () => new Map(),
   list: async () => [],
 };

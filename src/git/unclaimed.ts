@@ -1,0 +1,63 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { changedFiles } from "./changed-files.ts";
+import { ourWorktrees, type OurWorktree } from "./our-worktrees.ts";
+import { isAtWork, refs, self } from "./refs.ts";
+import { forgetWorktree, removeWorktree } from "./remove-worktree.ts";
+import { findRepository, type Repository } from "./repository.ts";
+
+/*
+ * A new worktree is unclaimed until the session of its task has been stored. Should the process be killed before that, no
+ * task has it.
+ */
+
+/** The mark of an unclaimed worktree, in its private Git directory. */
+interface Mark {
+  /** The folder whose task it is for. Only its engine knows whether there is such a task. */
+  readonly folder: string;
+  /** The process that makes the task. */
+  readonly owner: string;
+}
+
+/** Marks a worktree as unclaimed. */
+export async function markUnclaimed(repository: Repository, name: string, folder: string): Promise<void> {
+  const ours = (await ourWorktrees(repository)).get(name);
+  const mark: Mark = { folder, owner: self() };
+  if (ours) await writeFile(markOf(ours), JSON.stringify(mark));
+}
+
+/** Notes that a task has the worktree. */
+export async function claim(folder: string, name: string): Promise<void> {
+  const ours = (await ourWorktrees(await findRepository(folder))).get(name);
+  if (ours) await rm(markOf(ours), { force: true });
+}
+
+/** Removes what earlier processes have made for tasks of the folder that don't exist. */
+export async function removeUnclaimed(folder: string, names: ReadonlySet<string>): Promise<void> {
+  for (const ours of (await ourWorktrees(await findRepository(folder))).values()) {
+    const mark = await readMark(ours);
+    if (mark?.folder !== folder || isAtWork(mark.owner)) continue;
+    const { name } = ours;
+    if (names.has(name)) await claim(folder, name);
+    else await removeUnused(folder, name);
+  }
+}
+
+/** Removes a worktree that no task has. Only if something has changed in it, its state is kept. */
+export async function removeUnused(folder: string, name: string): Promise<void> {
+  const kept = await removeWorktree({ folder, name });
+  const files = kept ? await changedFiles(folder, refs.base(name), kept.commit) : [];
+  if (files.length === 0) await forgetWorktree(folder, name);
+}
+
+async function readMark(ours: OurWorktree): Promise<Mark | undefined> {
+  try {
+    return JSON.parse(await readFile(markOf(ours), "utf8")) as Mark;
+  } catch {
+    return undefined;
+  }
+}
+
+function markOf({ gitDirectory }: OurWorktree): string {
+  return join(gitDirectory, "asyncagents-unclaimed");
+}
