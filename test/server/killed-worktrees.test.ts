@@ -164,10 +164,11 @@ describe("worktrees, when processes are killed", function () {
     await until("Git", () => git.isHeld);
     const { pid } = (await desk.status()).folders[0]?.server ?? assert.fail("There is no server");
     process.kill(pid, "SIGKILL");
+    await until("the loss", () => window.folder.connection() !== "connected");
     git.release();
     await launching;
     await until("the removal", () => JSON.stringify(left()) === JSON.stringify(before));
-    await window.folder.calls.connect();
+    await until("the next server", () => window.folder.connection() === "connected", 60_000);
     assert.equal(window.folder.tasks.size, 0);
   });
 
