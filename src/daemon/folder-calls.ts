@@ -50,7 +50,7 @@ export function createFolderCalls({
     removeWorktree: (...args) => engine.removeWorktree(...args),
     remakeWorktree: (...args) => engine.remakeWorktree(...args),
     setupOutput: (...args) => engine.setupOutput(...args),
-    predictConflicts: () => engine.predictConflicts(),
+    predictConflicts: () => engine.worktreeWork.predictConflicts(),
     planBringBack: (...args) => engine.worktreeWork.plan(...args),
     bringBack: (...args) => engine.worktreeWork.bringBack(...args),
     undoBringBack: (...args) => engine.worktreeWork.undoBringBack(...args),

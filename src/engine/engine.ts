@@ -276,11 +276,6 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.parts.worktrees.changes(this.registry.find(taskID));
   }
 
-  /** See {@link Predictions.predictSoon}. */
-  async predictConflicts(): Promise<void> {
-    this.parts.predictions.predictSoon();
-  }
-
   /** See {@link TaskWorktrees.remove}. */
   async removeWorktree(taskID: string): Promise<void> {
     await this.parts.worktrees.remove(this.registry.find(taskID));

@@ -73,7 +73,7 @@ export function createParts(ports: EnginePorts) {
   const relaunch = new Relaunch(server, launcher);
   const resume = new Resume({ ...parts, adoption });
   const steering = new Steering({ ...parts, resume });
-  const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume });
+  const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume, predictions });
   const transcripts = new LiveTranscripts(server, logger);
   const synchronizer = new Synchronizer({
     ...parts,

@@ -1,6 +1,7 @@
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
 import { messageOf } from "./errors.ts";
 import type { EnginePorts } from "./ports.ts";
+import type { Predictions } from "./predictions.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
 import { isActive, shortID, type Task, type TaskWorktree } from "./task.ts";
@@ -11,6 +12,7 @@ interface WorktreeWorkParts extends Pick<EnginePorts, "logger"> {
   readonly registry: TaskRegistry;
   readonly worktrees: TaskWorktrees;
   readonly resume: Resume;
+  readonly predictions: Predictions;
 }
 
 /** What users do with the work of an isolated task: bring it back, make a branch of it, or discard it. */
@@ -80,6 +82,11 @@ export class WorktreeWork {
 
   async undoDiscard(taskID: string, ref: string): Promise<void> {
     await this.parts.worktrees.remake(this.find(taskID), { discarded: ref });
+  }
+
+  /** See {@link Predictions.predictSoon}. */
+  async predictConflicts(): Promise<void> {
+    this.parts.predictions.predictSoon();
   }
 
   async list(): Promise<readonly ListedWorktree[]> {

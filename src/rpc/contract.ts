@@ -89,7 +89,7 @@ type Reads = Pick<
 /** The calls that concern the worktrees of isolated tasks. */
 interface WorktreeCalls extends Pick<
   TaskEngine,
-  "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput" | "predictConflicts"
+  "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput"
 > {
   readonly planBringBack: WorktreeWork["plan"];
   readonly bringBack: WorktreeWork["bringBack"];
@@ -99,6 +99,7 @@ interface WorktreeCalls extends Pick<
   readonly discardWorktree: WorktreeWork["discard"];
   readonly undoDiscard: WorktreeWork["undoDiscard"];
   readonly listWorktrees: WorktreeWork["list"];
+  readonly predictConflicts: WorktreeWork["predictConflicts"];
   readonly cleanUpWorktree: WorktreeWork["remove"];
 }
 

@@ -96,16 +96,16 @@ describe("predicting conflicts", () => {
     ]);
     await untilConflicts(task);
     repository.write("list.txt", "eins\ntwo\nthree\n");
-    await window.engine.predictConflicts();
+    await window.engine.worktreeWork.predictConflicts();
     await untilConflicts(task, "folder: list.txt");
     model.release("more");
     await untilConflicts(task);
     assert.deepEqual(workOf(task), { files: 1, added: 2, removed: 2, conflicts: [] });
     repository.write("list.txt", "uno\ntwo\nthree\n");
-    await window.engine.predictConflicts();
+    await window.engine.worktreeWork.predictConflicts();
     await untilConflicts(task, "folder: list.txt");
     repository.write("list.txt", FILES["list.txt"]);
-    await window.engine.predictConflicts();
+    await window.engine.worktreeWork.predictConflicts();
     await untilConflicts(task);
     model.release("end");
     await ended(window, task.id);
@@ -172,7 +172,7 @@ describe("predicting conflicts", () => {
     const { text } = await callTool(server, parent, "asyncagents_output", { task_id: first.id });
     assert.match(text, /^Conflicts: with task \w+ \("list\.txt"\)$/m);
     repository.write("list.txt", "mine\n");
-    await window.engine.predictConflicts();
+    await window.engine.worktreeWork.predictConflicts();
     await until("all conflicts", () => conflictsOf(second)?.length === 2);
     const list = await callTool(server, parent, "asyncagents_list", {});
     assert.match(
