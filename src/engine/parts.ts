@@ -22,6 +22,7 @@ import { Steering } from "./steering.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
 import { isActive, waitingMessage } from "./task.ts";
+import { logTasks } from "./task-log.ts";
 import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
 import { WorkTime } from "./work-time.ts";
@@ -75,6 +76,7 @@ export function createParts(ports: EnginePorts) {
   const transcripts = new LiveTranscripts(server, logger);
   const synchronizer = new Synchronizer({ ...parts, requests, guard, collisions, resume, transcripts });
   const subscriptions = [
+    logTasks(registry, logger),
     registry.onDidFindDiscarded((id) => void launcher.remove(id)),
     registry.onWillLose((entry) => ending.lose(entry)),
     registry.onDidChange(({ id, after }) => {
