@@ -47,11 +47,13 @@ async function kill(
   field: Field,
 ): Promise<void> {
   const processes = processesOf(victims, field);
-  const port = portTaken && Number(new URL(field.desk.server()?.url ?? "http://127.0.0.1:1").port);
-  if (processes.some(({ kind }) => kind === "server")) field.serverDeaths.push(Date.now());
+  const hitsServer = processes.some(({ kind }) => kind === "server");
+  const url = hitsServer && portTaken ? field.desk.server()?.url : undefined;
+  if (hitsServer) field.serverDeaths.push(Date.now());
   signalAll(processes, "SIGKILL");
   field.kills += processes.length;
-  if (port) field.strangers.push(await takePort(port));
+  if (url !== undefined && !field.strangers.some((stranger) => stranger.url === url))
+    field.strangers.push(await takePort(Number(new URL(url).port)));
   if (!victims.includes("window")) return;
   const [window, ...others] = field.windows;
   field.kills++;

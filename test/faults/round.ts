@@ -137,7 +137,7 @@ class Round implements Field {
     writeFileSync(this.clock, "0");
     const env = {
       ...place.env,
-      NODE_OPTIONS: `--require ${join(import.meta.dirname, "set-clock.cjs")}`,
+      NODE_OPTIONS: `--import ${join(import.meta.dirname, "set-clock.mjs")}`,
       TEST_CLOCK_FILE: this.clock,
     };
     return new DaemonDesk({ ...place, env });

@@ -1,5 +1,7 @@
 /** Loaded into the daemon before its own code: its clock is off by the milliseconds in a file, which can change. */
-const { readFileSync } = require("node:fs");
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import { setInterval } from "node:timers";
 
 const file = process.env.TEST_CLOCK_FILE;
 const RealDate = Date;
