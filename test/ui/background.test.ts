@@ -202,6 +202,7 @@ describe("work in the background, in a real editor", function () {
     await workbench.tab("report.json").waitFor();
     const saved = JSON.parse(readFileSync(path, "utf8")) as Readonly<Record<"window" | "background", object>>;
     assert.deepEqual(Object.keys(saved), ["window", "background"]);
+    assert.match(JSON.stringify(saved.window), /"version":"\d+\./);
     assert.match(JSON.stringify(saved.background), /running → cancelled/);
     await takePictures(workbench, "background-diagnostics");
   });

@@ -12,9 +12,13 @@ export async function collectDiagnostics({ daemon }: ServerContext): Promise<voi
   });
   if (!uri) return;
   const background = await (await daemon()).diagnostics();
-  const { version, env, workspace } = vscode;
-  const window = { version, app: env.appName, remote: env.remoteName, isTrusted: workspace.isTrusted };
+  const window = {
+    version: vscode.version,
+    app: vscode.env.appName,
+    remote: vscode.env.remoteName,
+    isTrusted: vscode.workspace.isTrusted,
+  };
   const text = `${JSON.stringify({ window, background }, undefined, 2)}\n`;
-  await workspace.fs.writeFile(uri, new TextEncoder().encode(text));
+  await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
   await vscode.window.showTextDocument(uri);
 }
