@@ -6,6 +6,7 @@ import { finished } from "node:stream";
 import * as z from "zod/mini";
 import { AskFirst, messageOf, Refusal } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
+import { oneLine } from "../engine/fork/excerpt.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { parseJson } from "../state/json-files.ts";
@@ -216,7 +217,8 @@ export class ToolEndpoint implements Disposable {
       if (error instanceof AskFirst && call.permitted)
         return encodeReply({ type: "ask", agent: error.agent, message: error.message });
       if (error instanceof Refusal || error instanceof ServerFailure)
-        return encodeReply({ type: "refused", message: error.message });
+        // A model that sees its own line breaks quoted could take them for another message.
+        return encodeReply({ type: "refused", message: oneLine(error.message) });
       if (!signal.aborted) this.options.logger.error(`The call of ${call.tool} failed.`, error);
       return encodeReply({ type: "refused", message: UNEXPECTED });
     }

@@ -5,7 +5,14 @@ import type { Logger } from "../engine/ports.ts";
 import { installCommand, preparePrivateCopy } from "../opencode/install.ts";
 import { findOpenCode } from "../opencode/locate.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
-import type { DaemonStatus, ExecutableSearch, Installation, OpenFolder, Reopening } from "../rpc/contract.ts";
+import type {
+  DaemonStatus,
+  Diagnostics,
+  ExecutableSearch,
+  Installation,
+  OpenFolder,
+  Reopening,
+} from "../rpc/contract.ts";
 import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
 import { recordProgram } from "../rpc/recorded-program.ts";
@@ -14,6 +21,7 @@ import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "../rpc/clock.ts";
+import { collectDiagnostics } from "./diagnostics.ts";
 import { DaemonFolders } from "./folders.ts";
 import { takeHandedOver, writeHandedOver } from "./handed-over.ts";
 import { Lifetime } from "./lifetime.ts";
@@ -128,6 +136,12 @@ export class Daemon implements FolderHost {
 
   async status(): Promise<DaemonStatus> {
     return { folders: await this.folders.status(), pid: process.pid, startedAt: this.startedAt };
+  }
+
+  async diagnostics(): Promise<Diagnostics> {
+    const { stateFolder, home, version } = this.options;
+    const folders = await this.folders.describe();
+    return collectDiagnostics({ stateFolder, home, version, startedAt: this.startedAt, folders });
   }
 
   stop(directories: readonly string[]): Promise<void> {

@@ -2,6 +2,7 @@ import { Emitter, type Event } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
+import type { DescribedFolder } from "./diagnostics.ts";
 import { DaemonFolder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
 
@@ -66,6 +67,17 @@ export class DaemonFolders {
         windows: windows.size,
         tasks: folder.active(),
         server: await folder.server(),
+      })),
+    );
+  }
+
+  describe(): Promise<readonly DescribedFolder[]> {
+    return Promise.all(
+      [...this.held.values()].map(async ({ folder, windows }) => ({
+        opened: folder.opened(),
+        windows: windows.size,
+        server: await folder.server(),
+        snapshot: folder.snapshot(),
       })),
     );
   }

@@ -75,7 +75,6 @@ export class Ending {
       // The task has ended anyway. Delivering the notice stores the end first, with retries.
       this.ports.logger.warn(`Couldn't store the end of task ${shortID(record.id)}: ${messageOf(error)}`);
     }
-    this.ports.logger.info(`Task ${shortID(record.id)}: ${record.status} → ${next.status}.`);
     const answer = event.type === "turn-completed" ? event.answer : undefined;
     void this.notices.deliver(entry, { mustStoreFirst, answer });
   }

@@ -23,6 +23,7 @@ import { Steering } from "./steering.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
 import { isActive, waitingMessage } from "./task.ts";
+import { logTasks } from "./task-log.ts";
 import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
 import { WorkTime } from "./work-time.ts";
@@ -85,6 +86,7 @@ export function createParts(ports: EnginePorts) {
     transcripts,
   });
   const subscriptions = [
+    logTasks(registry, logger),
     registry.onDidFindDiscarded((id) => void launcher.remove(id)),
     registry.onWillLose((entry) => ending.lose(entry)),
     registry.onDidChange(({ id, after }) => {

@@ -1,5 +1,8 @@
 import * as z from "zod/mini";
 
+/** In characters. */
+const MAX_NAME = 60;
+
 /** A value does not match its schema. The message names the field. */
 export class ValidationError extends Error {
   override readonly name = "ValidationError";
@@ -22,7 +25,7 @@ function describeIssue(issue: z.core.$ZodIssue | undefined): string {
   if (!issue) return "does not fit";
   const path = issue.path.reduce<string>(
     (left, key) =>
-      typeof key === "number" ? `${left}[${key}]` : left ? `${left}.${String(key)}` : String(key),
+      typeof key === "number" ? `${left}[${key}]` : left ? `${left}.${nameOf(key)}` : nameOf(key),
     "",
   );
   const expected =
@@ -34,4 +37,10 @@ function describeIssue(issue: z.core.$ZodIssue | undefined): string {
           ? "has an unknown value"
           : `does not fit (${issue.code})`;
   return `${path ? `"${path}"` : "the answer"} ${expected}`;
+}
+
+/** The other side chooses some names, such as the IDs of sessions. */
+function nameOf(key: PropertyKey): string {
+  const name = String(key).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+  return name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name;
 }

@@ -212,6 +212,7 @@ export interface DaemonRequests {
   installCommand(installation: Installation): string | undefined;
   /** The tasks of this user in all folders. */
   status(): DaemonStatus;
+  diagnostics(): Diagnostics;
   /** Cancels the tasks of these folders. Folders that no window has open are closed, and their servers end. */
   stop(work: { readonly directories: readonly string[] }): void;
   /** Ends this daemon but not its servers, so that another version takes over. Newer protocols may ask for it too. */
@@ -250,6 +251,9 @@ export interface ServerStatus {
   /** In bytes. Undefined if the operating system does not report it. */
   readonly memory?: number | undefined;
 }
+
+/** Facts about the daemon and all of its folders for troubleshooting, as JSON, without what is private. */
+export type Diagnostics = Readonly<Record<string, unknown>>;
 
 export interface DaemonStatus {
   readonly folders: readonly {

@@ -2,7 +2,14 @@ import type { ConnectionFailure } from "../engine/connection.ts";
 import { Emitter, type Disposable, type Event } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import type { DaemonNotifications, DaemonStatus, Environment, FolderClient, OpenFolder } from "./contract.ts";
+import type {
+  DaemonNotifications,
+  DaemonStatus,
+  Diagnostics,
+  Environment,
+  FolderClient,
+  OpenFolder,
+} from "./contract.ts";
 import { notReached, Silence } from "./daemon-failures.ts";
 import { DaemonFiles } from "./daemon-files.ts";
 import type { DaemonLink } from "./daemon-link.ts";
@@ -104,6 +111,11 @@ export class DaemonClient implements Disposable {
   async status(): Promise<DaemonStatus> {
     const link = await this.connected();
     return link.request("status", []);
+  }
+
+  async diagnostics(): Promise<Diagnostics> {
+    const link = await this.connected();
+    return link.request("diagnostics", []);
   }
 
   /** The path of the daemon's log, whether or not a window is connected. */

@@ -1,6 +1,7 @@
 import type { Event } from "../engine/event.ts";
 import type {
   DaemonStatus,
+  Diagnostics,
   ExecutableSearch,
   FolderService,
   FolderSettings,
@@ -29,6 +30,7 @@ export interface FolderHost {
   /** See `DaemonRequests.installCommand`. */
   installCommand(installation: Installation): Promise<string | undefined>;
   status(): Promise<DaemonStatus>;
+  diagnostics(): Promise<Diagnostics>;
   /** See `DaemonRequests.stop`. */
   stop(directories: readonly string[]): Promise<void>;
   /** Resolves when another daemon can take over the servers. This daemon then ends. */

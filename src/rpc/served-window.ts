@@ -112,6 +112,8 @@ export class ServedWindow {
         return this.options.host.installCommand(parse(method, installation, params));
       case "status":
         return this.options.host.status();
+      case "diagnostics":
+        return this.options.host.diagnostics();
       case "stop":
         return this.options.host.stop(parse(method, work, params).directories);
       default:

@@ -17,10 +17,10 @@ export function deskProcesses(home: string): readonly DeskProcess[] {
     .map((pid) => ({ pid, kind: kindOf(read(pid, "cmdline")) }));
 }
 
-export function killAll(processes: readonly DeskProcess[]): void {
+export function signalAll(processes: readonly DeskProcess[], signal: NodeJS.Signals): void {
   for (const { pid } of processes)
     try {
-      process.kill(pid, "SIGKILL");
+      process.kill(pid, signal);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
     }

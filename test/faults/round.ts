@@ -1,14 +1,22 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../src/engine/errors.ts";
 import { NOTICE_MARK } from "../../src/engine/notices.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { storedMessages } from "../support/engine.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { script, type ScriptedModel } from "../support/scripted-model.ts";
+import { mountSmall, unmount } from "../support/small-disk.ts";
+import type { Stranger } from "../support/stranger.ts";
+import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { deskProcesses, killAll, type Kind } from "./desk-processes.ts";
+import { strike, type Field } from "./blows.ts";
+import { deskProcesses, signalAll } from "./desk-processes.ts";
+import { describePlan, planOf, type Plan, type PlannedTask, type Scenario, type Strike } from "./plan.ts";
 import { Random } from "./random.ts";
+import { startUnrulyProxy, type UnrulyProxy } from "./unruly-proxy.ts";
 import { WindowGone, WindowProcess } from "./window-process.ts";
 
 /** How long daemon, folders and servers stay unused, in milliseconds; longer than the next daemon takes to start. */
@@ -21,34 +29,12 @@ const LEAVE_WITHIN_MS = 30_000;
 /** Tolerance: tasks get their times from another process than kills, and a server ends a moment after its kill. */
 const SLACK_MS = 1_000;
 
-type Victim = Exclude<Kind, "other"> | "window";
-
-/** What is killed, and how long after the previous strike or the beginning. */
-interface Strike {
-  readonly after: number;
-  readonly victims: readonly Victim[];
-  /** If a window is killed: the time until the user opens it again. */
-  readonly reopenAfter: number;
-}
-
-interface PlannedTask {
-  readonly name: string;
-  readonly launchAfter: number;
-  /** The time after the beginning when its model may answer; 0: at once. */
-  readonly releaseAfter: number;
-  readonly resumed: boolean;
-}
-
-interface Plan {
-  /** The first strike happens while everything starts. */
-  readonly cold: boolean;
-  readonly strikes: readonly Strike[];
-  readonly tasks: readonly PlannedTask[];
-}
-
-export type Fault = "lost" | "falsely ended" | "told twice" | "told never" | "left over" | "blocked";
+/** A secret is revealed if another program receives something on the port of a killed server. */
+export type Fault =
+  "lost" | "falsely ended" | "told twice" | "told never" | "left over" | "blocked" | "revealed";
 
 export interface Outcome {
+  readonly scenario: Scenario;
   readonly seed: number;
   readonly plan: string;
   readonly kills: number;
@@ -65,69 +51,96 @@ interface Asked {
   resumed?: boolean;
 }
 
-const COMBINATIONS: readonly (readonly Victim[])[] = [
-  ["server"],
-  ["daemon"],
-  ["window"],
-  ["server", "daemon"],
-  ["server", "window"],
-  ["daemon", "window"],
-  ["server", "daemon", "window"],
-];
-
-export async function runRound(model: ScriptedModel, seed: number): Promise<Outcome> {
-  const round = new Round(model, planOf(new Random(seed)), seed);
-  return round.run();
-}
-
-function planOf(random: Random): Plan {
-  const strikes = Array.from({ length: random.between(1, 3) }, () => ({
-    after: random.between(0, 3_000),
-    victims: random.pick(COMBINATIONS),
-    reopenAfter: random.between(0, 800),
-  }));
-  const tasks = Array.from({ length: random.between(3, 6) }, (_, index) => ({
-    name: `T${index}`,
-    launchAfter: random.between(0, 1_500),
-    releaseAfter: random.chance(0.7) ? random.between(500, 5_000) : 0,
-    resumed: random.chance(0.4),
-  }));
-  return { cold: random.chance(0.4), strikes, tasks };
+/** Undefined if this machine can't do what the scenario needs. */
+export async function runRound(
+  model: ScriptedModel,
+  scenario: Scenario,
+  seed: number,
+): Promise<Outcome | undefined> {
+  const small = scenario === "disk" ? mountSmall() : undefined;
+  if (scenario === "disk" && small === undefined) return undefined;
+  try {
+    return await new Round(model, scenario, seed, small).run();
+  } finally {
+    if (small !== undefined) unmount(small);
+  }
 }
 
 /** One user's day: tasks are launched, processes are killed, and everything must be right in the end. */
-class Round {
-  private desk!: DaemonDesk;
-  private window!: WindowProcess;
+class Round implements Field {
+  desk!: DaemonDesk;
+  windows: readonly WindowProcess[] = [];
+  proxy: UnrulyProxy | undefined;
+  readonly clock = join(tempDir("clock"), "offset");
+  readonly serverDeaths: number[] = [];
+  readonly strangers: Stranger[] = [];
+  kills = 0;
+  private readonly plan: Plan;
+  /** The user's own, behind the proxy. */
+  private server: OpenCodeServer | undefined;
   private parent = "";
   private readonly asked = new Map<string, Asked>();
-  private readonly serverDeaths: number[] = [];
-  private kills = 0;
   private readonly faults: { fault: Fault; detail: string }[] = [];
 
   constructor(
     private readonly model: ScriptedModel,
-    private readonly plan: Plan,
+    private readonly scenario: Scenario,
     private readonly seed: number,
-  ) {}
+    private readonly smallDisk: string | undefined,
+  ) {
+    this.plan = planOf(scenario, seed);
+  }
 
   async run(): Promise<Outcome> {
     const begun = Date.now();
-    this.desk = await DaemonDesk.open(this.model, { graceMs: GRACE_MS });
-    this.window = new WindowProcess(this.desk.place);
+    await this.open();
     try {
       await this.work();
       await this.checkEnds();
     } catch (error) {
       this.note("blocked", messageOf(error));
     } finally {
-      await this.window.close();
+      await Promise.all(this.windows.map((window) => window.close()));
     }
     await this.checkLeftOver();
-    const { cold, strikes } = this.plan;
-    const plan = `${cold ? "cold" : "warm"} ${strikes.map(({ victims }) => victims.join("+")).join(", ")}`;
-    const { seed, kills, faults } = this;
-    return { seed, plan, kills, faults, ms: Date.now() - begun, stateFolder: this.desk.stateFolder };
+    this.proxy?.close();
+    await this.server?.stop();
+    const { scenario, seed, kills, faults } = this;
+    const { stateFolder } = this.desk;
+    return {
+      ...{ scenario, seed, kills, faults, stateFolder },
+      plan: describePlan(this.plan),
+      ms: Date.now() - begun,
+    };
+  }
+
+  openWindow(): WindowProcess {
+    return new WindowProcess(this.desk.place, this.proxy?.url);
+  }
+
+  private async open(): Promise<void> {
+    const stateFolder = this.smallDisk;
+    const desk = await DaemonDesk.open(this.model, {
+      graceMs: GRACE_MS,
+      ...(stateFolder !== undefined && { stateFolder }),
+    });
+    this.desk = this.scenario === "clock" ? this.withClock(desk) : desk;
+    if (this.scenario === "network") {
+      const { model } = this;
+      this.server = await startOpenCode({ model, directory: desk.directory, password: null });
+      this.proxy = await startUnrulyProxy(this.server.url, new Random(this.seed));
+    }
+    this.windows = Array.from({ length: this.plan.windows }, () => this.openWindow());
+  }
+
+  private withClock({ place }: DaemonDesk): DaemonDesk {
+    writeFileSync(this.clock, "0");
+    const env = {
+      ...place.env,
+      NODE_OPTIONS: `--import ${join(import.meta.dirname, "set-clock.mjs")}`,
+      TEST_CLOCK_FILE: this.clock,
+    };
+    return new DaemonDesk({ ...place, env });
   }
 
   private async work(): Promise<void> {
@@ -150,30 +163,21 @@ class Round {
     return until(
       "a connected window",
       async () => {
-        await this.window.call("connect");
+        for (const each of this.windows) await each.call("connect");
         return this.window.call("ensureSession");
       },
       READY_WITHIN_MS,
     );
   }
 
-  private async strike({ after, victims, reopenAfter }: Strike): Promise<void> {
+  private async strike({ after, blow }: Strike): Promise<void> {
     await delay(after);
-    const processes = deskProcesses(this.home).filter(({ kind }) => victims.includes(kind as Victim));
-    if (processes.some(({ kind }) => kind === "server")) this.serverDeaths.push(Date.now());
-    killAll(processes);
-    this.kills += processes.length;
-    if (victims.includes("window")) {
-      this.kills++;
-      await this.window.kill();
-      await delay(reopenAfter);
-      this.window = new WindowProcess(this.desk.place);
-    }
+    await strike(blow, this);
     // Like a user who wants to see the tasks; if another strike interrupts this, it is repeated at the end.
-    this.window.call("connect").catch(() => undefined);
+    for (const window of this.windows) window.call("connect").catch(() => undefined);
   }
 
-  private async workOn({ name, launchAfter, releaseAfter, resumed }: PlannedTask): Promise<void> {
+  private async workOn({ name, window, launchAfter, releaseAfter, resumed }: PlannedTask): Promise<void> {
     const gate = `${this.seed} ${name}`;
     const released = delay(releaseAfter).then(() => this.model.release(gate));
     const asked: Asked = {};
@@ -181,7 +185,7 @@ class Round {
     await delay(launchAfter);
     const step = { text: answerOf(name), ...(releaseAfter > 0 && { gate }) };
     try {
-      const launched = await this.window.call("launch", {
+      const launched = await this.windowAt(window).call("launch", {
         prompt: script([step]),
         description: name,
         agent: "general",
@@ -231,6 +235,11 @@ class Round {
       if (id !== undefined && !tasks.some((task) => task.id === id)) this.note("lost", `${name} (${id})`);
     for (const task of tasks) await this.checkEnd(task);
     await this.checkNotices(tasks);
+    await this.checkOtherWindows(tasks);
+    for (const { received, close } of this.strangers) {
+      if (received.length > 0) this.note("revealed", received.join("\n"));
+      close();
+    }
   }
 
   private async checkEnd(task: Task): Promise<void> {
@@ -255,7 +264,7 @@ class Round {
   }
 
   private async checkNotices(tasks: readonly Task[]): Promise<void> {
-    const messages = await storedMessages(this.desk, this.parent);
+    const messages = await storedMessages(this.server ?? this.desk, this.parent);
     const told = messages.map(({ parts }) => parts.map((part) => part.metadata?.[NOTICE_MARK]));
     for (const { id, description, resumeCount, notice } of tasks) {
       const count = told.filter((marks) => marks.includes(id)).length;
@@ -263,6 +272,16 @@ class Round {
       if (count > resumeCount + 1) this.note("told twice", detail);
       if (count < resumeCount + 1) this.note("told never", detail);
     }
+  }
+
+  /** All windows show the same. */
+  private async checkOtherWindows(tasks: readonly Task[]): Promise<void> {
+    const shown = (all: readonly Task[]): string =>
+      JSON.stringify(all.map(({ id, status, resumeCount }) => [id, status, resumeCount]).sort());
+    for (const window of this.windows.slice(1))
+      await until("the same tasks", async () => shown(await window.tasks()) === shown(tasks)).catch(
+        (error: unknown) => this.note("lost", messageOf(error)),
+      );
   }
 
   private async checkLeftOver(): Promise<void> {
@@ -275,11 +294,19 @@ class Round {
       await until("the end of all", () => left().length === 0, LEAVE_WITHIN_MS);
     } catch {
       this.note("left over", left().join(", "));
-      killAll(deskProcesses(home));
+      signalAll(deskProcesses(home), "SIGKILL");
     }
   }
 
-  private get home(): string {
+  private get window(): WindowProcess {
+    return this.windowAt(0);
+  }
+
+  private windowAt(index: number): WindowProcess {
+    return this.windows[index] as WindowProcess;
+  }
+
+  get home(): string {
     return this.desk.env["HOME"] ?? "";
   }
 

@@ -18,8 +18,9 @@ export class WindowProcess {
   private asked = 0;
   private readonly ended: Promise<unknown>;
 
-  constructor(place: DeskPlace) {
-    this.child = fork(join(import.meta.dirname, "window.ts"), [JSON.stringify(place)], {
+  /** @param url the address of the server, in the settings of the window */
+  constructor(place: DeskPlace, url?: string) {
+    this.child = fork(join(import.meta.dirname, "window.ts"), [JSON.stringify({ place, url })], {
       execArgv: ["--import=tsx"],
     });
     this.ended = once(this.child, "exit");
@@ -41,8 +42,12 @@ export class WindowProcess {
     return this.ask(method, args) as ReturnType<FolderCalls[M]>;
   }
 
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
   async kill(): Promise<void> {
-    this.child.kill("SIGKILL");
+    this.signal("SIGKILL");
     await this.ended;
   }
 

@@ -20,8 +20,12 @@ async function carryOut({ folder }: DaemonWindow, { method, args }: WindowReques
   return (folder.calls[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
 }
 
-const place = JSON.parse(process.argv[2] ?? "") as DeskPlace;
-const window = new DaemonDesk(place).window({ maxConcurrentTasks: 2 });
+const { place, url } = JSON.parse(process.argv[2] ?? "") as {
+  readonly place: DeskPlace;
+  readonly url?: string;
+};
+const settings = url === undefined ? {} : { server: { url, startTimeoutMs: 60_000 } };
+const window = new DaemonDesk(place).window({ maxConcurrentTasks: 2 }, settings);
 // As the extension does when a window opens.
 void window.folder.calls.join();
 process.on("message", (request: WindowRequest) => {

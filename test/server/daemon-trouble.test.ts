@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { appendFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { deskProcesses } from "../faults/desk-processes.ts";
@@ -13,7 +10,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
-import { tempDir } from "../support/temp.ts";
+import { fill, freeze, mountSmall, unmount } from "../support/small-disk.ts";
 import { until } from "../support/wait.ts";
 
 describe("the daemon in trouble", function () {
@@ -82,8 +79,7 @@ describe("the daemon in trouble", function () {
     it(`with a state folder that is ${what} reports the failure, leaves no server, and recovers`, async function () {
       const folder = mountSmall();
       if (folder === undefined) return this.skip();
-      const unmount = (): void => void spawnSync("umount", ["--lazy", folder]);
-      mend = unmount;
+      mend = () => unmount(folder);
       const window = await open(folder);
       const { calls } = window.folder;
       const before = await calls.launch(input({ text: "Never.", gate: "never" }));
@@ -93,7 +89,7 @@ describe("the daemon in trouble", function () {
       if (!clear) return this.skip();
       mend = () => {
         clear();
-        unmount();
+        unmount(folder);
       };
       const { failure } = window.folder;
 
@@ -127,36 +123,3 @@ describe("the daemon in trouble", function () {
       await told(2);
     });
 });
-
-/** A separate file system, which can be filled; undefined if this user may not mount one. */
-function mountSmall(): string | undefined {
-  if (process.platform !== "linux") return undefined;
-  const folder = tempDir("small");
-  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", folder]);
-  return status === 0 ? folder : undefined;
-}
-
-/** Fills the disk to the last byte, and again whenever something is removed; returns a function that frees it. */
-function fill(folder: string): () => void {
-  const file = join(folder, "filler");
-  const fillUp = (): void => {
-    for (let size = 1 << 20; size >= 1; size >>= 1)
-      try {
-        for (;;) appendFileSync(file, Buffer.alloc(size));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
-      }
-  };
-  fillUp();
-  const again = setInterval(fillUp, 20);
-  return () => {
-    clearInterval(again);
-    rmSync(file, { force: true });
-  };
-}
-
-/** Prevents files from being added or removed; undefined if this system can't do that. */
-function freeze(folder: string): (() => void) | undefined {
-  const set = (flag: string): boolean => spawnSync("chattr", [flag, folder]).status === 0;
-  return set("+i") ? () => void set("-i") : undefined;
-}

@@ -42,7 +42,7 @@ export async function runInExtensionHost(run: ExtensionHostRun): Promise<void> {
 
 /**
  * The desktop VS Code, downloaded if necessary. Undefined if there is no display, or if it can't be downloaded within a
- * few seconds; `VSCODE_TEST_FROM=npm` or `desktop` overrides this.
+ * few seconds; `VSCODE_TEST_FROM=npm` or `desktop` overrides this. `VSCODE_TEST_VERSION` names one other than the newest.
  */
 export async function desktopVsCode(): Promise<string | undefined> {
   const from = process.env["VSCODE_TEST_FROM"];
@@ -52,7 +52,7 @@ export async function desktopVsCode(): Promise<string | undefined> {
     if (process.platform === "linux" && !display) return undefined;
     if (!(await canDownload())) return undefined;
   }
-  return await downloadAndUnzipVSCode("stable");
+  return await downloadAndUnzipVSCode(process.env["VSCODE_TEST_VERSION"] ?? "stable");
 }
 
 async function canDownload(): Promise<boolean> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/state/processes.ts";
 import { DaemonState } from "../support/daemon-state.ts";
@@ -192,6 +192,19 @@ describe("work in the background, in a real editor", function () {
       .first()
       .waitFor();
     await takePictures(workbench, "background-log");
+  });
+
+  it("diagnostics are saved where the user says, and opened to be read", async () => {
+    const path = join(tempDir("report"), "report.json");
+    await workbench.runCommand("Async Agents: Collect Diagnostics");
+    await workbench.quickInput.shows("Save Diagnostics");
+    await workbench.quickInput.enter(path);
+    await workbench.tab("report.json").waitFor();
+    const saved = JSON.parse(readFileSync(path, "utf8")) as Readonly<Record<"window" | "background", object>>;
+    assert.deepEqual(Object.keys(saved), ["window", "background"]);
+    assert.match(JSON.stringify(saved.window), /"version":"\d+\./);
+    assert.match(JSON.stringify(saved.background), /running → cancelled/);
+    await takePictures(workbench, "background-diagnostics");
   });
 });
 

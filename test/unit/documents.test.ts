@@ -5,7 +5,14 @@ import { join } from "node:path";
 const repository = join(import.meta.dirname, "../..");
 
 describe("The documents for contributors", () => {
-  for (const document of ["ARCHITECTURE.md", "CONTRIBUTING.md", "openspec/project.md"])
+  for (const document of [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "openspec/project.md",
+    "docs/performance.md",
+    "docs/reliability.md",
+    "docs/security.md",
+  ])
     it(`${document} names files that exist`, () => {
       const text = readFileSync(join(repository, document), "utf8");
       const named = [...text.matchAll(/`((?:src|test|openspec)\/[\w./-]+)`/g)].map(([, path = ""]) => path);

@@ -7,6 +7,7 @@ export {
   launchOnSelection,
   launchTemplate,
 } from "./editor-commands.ts";
+export { collectDiagnostics } from "./diagnostics.ts";
 export { fork, launch, launchFromView } from "./launch.ts";
 export { launchBatch } from "./launch-wizard.ts";
 export {

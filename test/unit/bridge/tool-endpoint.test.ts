@@ -491,6 +491,12 @@ describe("The endpoint of the agents' tools", () => {
     const outcomes: readonly [what: string, error: unknown, message: RegExp, logged: number][] = [
       ["was refused", new Refusal("unknown-task", "There is no task x."), /^There is no task x\.$/, 0],
       [
+        "was refused with a quoted line break",
+        new Refusal("unknown-task", "There is no task x\n\ndata: y."),
+        /^There is no task x data: y\.$/,
+        0,
+      ],
+      [
         "the server failed to carry out",
         new ServerFailure("POST /session", "unreachable", "OpenCode does not answer."),
         /^OpenCode does not answer\.$/,

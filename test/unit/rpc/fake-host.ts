@@ -4,6 +4,7 @@ import type { Message } from "../../../src/engine/server-model.ts";
 import type { Transcript, TranscriptChange } from "../../../src/engine/transcript.ts";
 import type {
   DaemonStatus,
+  Diagnostics,
   FolderCalls,
   FolderChange,
   FolderService,
@@ -159,6 +160,10 @@ export class FakeHost implements FolderHost {
 
   async status(): Promise<DaemonStatus> {
     return { folders: [], pid: process.pid, startedAt: 1 };
+  }
+
+  async diagnostics(): Promise<Diagnostics> {
+    return {};
   }
 
   async stop(directories: readonly string[]): Promise<void> {
