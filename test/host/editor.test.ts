@@ -156,9 +156,9 @@ describe("launching on the editor's content from code", () => {
     });
     assert.equal(actions.kind?.value, vscode.CodeActionKind.QuickFix.value);
     const { command, arguments: args = [] } = actions.command ?? {};
-    assert.equal(command, "asyncagents.launchOnProblem");
-    const [uri, given] = args as [vscode.Uri, readonly vscode.Diagnostic[]];
-    const text = await told(await launchOn("problem", { prompt: "Fix it." }, uri, given));
+    assert.equal(command, "asyncagents.launchOn");
+    const [kind, uri, given] = args as ["problem", vscode.Uri, readonly vscode.Diagnostic[]];
+    const text = await told(await launchOn(kind, { prompt: "Fix it." }, uri, given));
     assert.match(text, /^Fix it\.\n\nsum\.py:20:1: error py\(42\): Cannot assign to it\./);
     assert.match(text, /10: line_10/);
     assert.match(text, /30: line_30/);

@@ -103,11 +103,12 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.openFile("login.py");
       await selectFunction();
       const entries = await workbench.openContextMenu(line("token = issue"));
-      await entries.filter({ hasText: "Launch Agent on Selection…" }).waitFor();
-      assert.equal(await entries.filter({ hasText: "Launch Agent on File" }).count(), 0);
+      await entries.filter({ hasText: "Launch Agent on This…" }).waitFor();
+      // Of the command's keys, the menu shows the one that names no subject.
+      await workbench.menu.getByText("Ctrl+K A O").waitFor();
       await takePictures(workbench, "editor-menu");
       await workbench.closeMenu();
-      await workbench.contextMenu(line("token = issue"), "Launch Agent on Selection…");
+      await workbench.contextMenu(line("token = issue"), "Launch Agent on This…");
       await workbench.quickInput.shows("Launch on login.py:1-3: Agent");
       await takePictures(workbench, "editor-agent");
       await chooseAgent();
@@ -121,6 +122,32 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.match(text, /2: {5}token = issue\(user\)/);
       assert.doesNotMatch(text, /def logout/);
       await workbench.treeItem("Make it faster").waitFor();
+    });
+
+    it("its menu launches on the whole file if nothing is selected", async () => {
+      await line("def logout").click();
+      await workbench.contextMenu(line("def logout"), "Launch Agent on This…");
+      await workbench.quickInput.shows("Launch on login.py: Agent");
+      await workbench.quickInput.cancel();
+    });
+
+    it("a key without a subject offers what there is to launch on", async () => {
+      const { quickInput } = workbench;
+      await line("def logout").click();
+      await workbench.pressAfterCtrlK("a", "o");
+      await quickInput.shows("Select what to send with the prompt");
+      assert.deepEqual(await quickInput.items.allInnerTexts(), [
+        "File in the Editor",
+        "Changes Since the Last Commit",
+      ]);
+      await quickInput.cancel();
+      await selectFunction();
+      await workbench.pressAfterCtrlK("a", "o");
+      await quickInput.shows("Select what to send with the prompt");
+      await takePictures(workbench, "editor-launch-on");
+      await quickInput.choose("Selection");
+      await quickInput.shows("Launch on login.py:1-3: Agent");
+      await quickInput.cancel();
     });
 
     it("the output panel names the lines that were sent", async () => {
@@ -208,7 +235,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.openContextMenu(row("docs"));
       await workbench.screenshot("editor-explorer-dark");
       await workbench.closeMenu();
-      await workbench.contextMenu(row("docs"), "Launch Agent on File or Folder…");
+      await workbench.contextMenu(row("docs"), "Launch Agent on This…");
       await workbench.quickInput.shows("Launch on docs: Agent");
       await chooseAgent();
       await workbench.quickInput.enter("Describe it.");
@@ -220,7 +247,7 @@ describe("launching from the editor, the explorer and source control", () => {
     it("several files are sent with one prompt", async () => {
       await row("broken.json").click();
       await row("login.py").click({ modifiers: ["Control"] });
-      await workbench.contextMenu(row("login.py"), "Launch Agent on File or Folder…");
+      await workbench.contextMenu(row("login.py"), "Launch Agent on This…");
       await workbench.quickInput.shows("Launch on 2 files: Agent");
       await chooseAgent();
       await workbench.quickInput.enter("Compare them.");
@@ -230,7 +257,7 @@ describe("launching from the editor, the explorer and source control", () => {
     });
 
     it("a binary file is refused with a message that names it", async () => {
-      await workbench.contextMenu(row("data.bin"), "Launch Agent on File or Folder…");
+      await workbench.contextMenu(row("data.bin"), "Launch Agent on This…");
       const refusal = workbench.notification(
         '"data.bin" is a binary file. Select text files, images or PDFs.',
       );
@@ -256,7 +283,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.openContextMenu(row);
       await workbench.screenshot("editor-scm-dark");
       await workbench.closeMenu();
-      await workbench.contextMenu(row, "Launch Agent on Changes…");
+      await workbench.contextMenu(row, "Launch Agent on This…");
       await workbench.quickInput.shows("Launch on the change in docs/guide.md: Agent");
       await chooseAgent();
       await workbench.quickInput.enter("Review it.");

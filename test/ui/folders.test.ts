@@ -119,7 +119,8 @@ describe("a workspace of several folders in a real editor", () => {
   });
 
   it("a file is sent with its absolute path to an agent in another folder", async () => {
-    await workbench.runCommand("Async Agents: Launch Agent on File");
+    await workbench.runCommand("Async Agents: Launch Agent on This");
+    await workbench.quickInput.choose("File in the Editor");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — web`);
     await workbench.quickInput.choose("Select Folder…");
     await workbench.quickInput.choose("api");

@@ -86,6 +86,13 @@ describe("the tree in a real editor", () => {
     workbench.page.locator(".part.sidebar .tree-explorer-viewlet-tree-view .message", { hasText: text });
   const entries = (target: Locator): Promise<readonly string[]> => workbench.menuEntries(target);
 
+  async function askOrder(): Promise<void> {
+    await workbench.runCommand("Async Agents: Filter and Sort Tasks");
+    await workbench.quickInput.shows("Select statuses and agents");
+    await workbench.quickInput.widget.getByRole("button", { name: "Sort Tasks" }).click();
+    await workbench.quickInput.shows("Sort tasks by");
+  }
+
   async function selectSession(title: string): Promise<void> {
     await workbench.runCommand("Async Agents: Select Session");
     await workbench.quickInput.shows("Select the session whose tasks to show");
@@ -262,7 +269,7 @@ describe("the tree in a real editor", () => {
 
   it("a filter is typed and selected, says what it hides, and can be cleared", async () => {
     const { quickInput } = workbench;
-    await workbench.runCommand("Async Agents: Filter Tasks");
+    await workbench.runCommand("Async Agents: Filter and Sort Tasks");
     await quickInput.shows("Select statuses and agents");
     await takePictures(workbench, "tree-filter");
     await quickInput.type("the");
@@ -271,7 +278,7 @@ describe("the tree in a real editor", () => {
     await message(/2 of \d+ shown: failed · "the"\. 2 hidden tasks need you\./).waitFor();
     await quickInput.cancel();
     await message("shown").waitFor({ state: "hidden" });
-    await workbench.runCommand("Async Agents: Filter Tasks");
+    await workbench.runCommand("Async Agents: Filter and Sort Tasks");
     await quickInput.shows("Select statuses and agents");
     await quickInput.choose("failed");
     await quickInput.accept();
@@ -284,7 +291,7 @@ describe("the tree in a real editor", () => {
   });
 
   it("a filter that hides every row says so and offers to clear it", async () => {
-    await workbench.runCommand("Async Agents: Filter Tasks");
+    await workbench.runCommand("Async Agents: Filter and Sort Tasks");
     await workbench.quickInput.enter("nothing is called so");
     const welcome = workbench.page.locator(".welcome-view", { hasText: "hides all tasks" });
     await welcome.waitFor();
@@ -303,12 +310,11 @@ describe("the tree in a real editor", () => {
   });
 
   it("another order is selected from a list", async () => {
-    await workbench.runCommand("Async Agents: Sort Tasks");
-    await workbench.quickInput.shows("Sort tasks by");
+    await askOrder();
     await workbench.screenshot("tree-sort-dark");
     await workbench.quickInput.choose("Name");
     await until("the order", async () => /Check/.test((await all())[0] ?? ""));
-    await workbench.runCommand("Async Agents: Sort Tasks");
+    await askOrder();
     await workbench.quickInput.choose("Groups");
     await until("the order", async () => /^Working/.test((await all())[0] ?? ""));
   });
@@ -316,7 +322,7 @@ describe("the tree in a real editor", () => {
   it("shows a thousand tasks", async () => {
     await thousandSeeded;
     await selectSession(THOUSAND);
-    await workbench.runCommand("Async Agents: Sort Tasks");
+    await askOrder();
     await workbench.quickInput.choose("Newest First");
     await row("Check file 999").waitFor();
     await workbench.screenshot("tree-thousand-dark");

@@ -44,9 +44,7 @@ const READ: Readonly<Record<SubjectKind, (given: readonly unknown[], folders: Fo
     problem: async ([uri, problems]) => {
       if (!(uri instanceof vscode.Uri)) {
         const { document, range } = await selected(undefined);
-        const here = problemsIn(document.uri, range);
-        const line = document.lineAt(range.start).range;
-        return problemSubject(document, here.length > 0 ? here : problemsIn(document.uri, line));
+        return problemSubject(document, problemsAt(document, range));
       }
       const document = await vscode.workspace.openTextDocument(uri);
       return problemSubject(document, problemsGiven(problems) ?? vscode.languages.getDiagnostics(uri));
@@ -62,14 +60,58 @@ const READ: Readonly<Record<SubjectKind, (given: readonly unknown[], folders: Fo
     },
   };
 
-export const launchOnSelection = launchOn("selection");
-export const launchOnFile = launchOn("file");
-export const launchOnProblem = launchOn("problem");
-export const launchOnChange = launchOn("change");
+/** Launches on what a menu or a key names, otherwise on what the user picks. */
+export async function launchOn(
+  context: PromptContext,
+  ...given: readonly unknown[]
+): Promise<Task | undefined> {
+  const [first, ...rest] = given;
+  const named = isSubjectKind(first);
+  const kind = named ? first : (kindOf(given) ?? (await askKind()));
+  return kind && launchAsking(context, await readSubject(context, kind, named ? rest : given));
+}
 
-function launchOn(kind: SubjectKind) {
-  return async (context: PromptContext, ...given: readonly unknown[]): Promise<Task | undefined> =>
-    launchAsking(context, await readSubject(context, kind, given));
+function isSubjectKind(value: unknown): value is SubjectKind {
+  return typeof value === "string" && value in READ;
+}
+
+/** The kind of subject that a menu's arguments stand for; undefined without arguments. */
+function kindOf([place, places]: readonly unknown[]): SubjectKind | undefined {
+  if (typeof place !== "object" || place === null) return undefined;
+  if (place instanceof vscode.Location) return "selection";
+  if (!(place instanceof vscode.Uri)) return "change";
+  // The Explorer also passes the selected rows, the editor's menu only its document.
+  const { document, selection } = vscode.window.activeTextEditor ?? {};
+  const isInEditor = !Array.isArray(places) && document?.uri.toString() === place.toString();
+  return isInEditor && selection?.isEmpty === false ? "selection" : "file";
+}
+
+async function askKind(): Promise<SubjectKind | undefined> {
+  const editor = vscode.window.activeTextEditor;
+  const words: Readonly<Record<SubjectKind, string>> = {
+    selection: vscode.l10n.t("Selection"),
+    problem: vscode.l10n.t("Problem at the Cursor"),
+    file: vscode.l10n.t("File in the Editor"),
+    change: vscode.l10n.t("Changes Since the Last Commit"),
+  };
+  const kinds: SubjectKind[] = ["change"];
+  if (editor) kinds.unshift("file");
+  if (editor && problemsAt(editor.document, editor.selection).length > 0) kinds.unshift("problem");
+  if (editor?.selection.isEmpty === false) kinds.unshift("selection");
+  const picked = await vscode.window.showQuickPick(
+    kinds.map((subject) => ({ label: words[subject], subject })),
+    {
+      title: vscode.l10n.t("Launch Agent on This"),
+      placeHolder: vscode.l10n.t("Select what to send with the prompt"),
+    },
+  );
+  return picked?.subject;
+}
+
+/** The problems in a range, otherwise those in its first line. */
+function problemsAt(document: vscode.TextDocument, range: vscode.Range): readonly vscode.Diagnostic[] {
+  const here = problemsIn(document.uri, range);
+  return here.length > 0 ? here : problemsIn(document.uri, document.lineAt(range.start).range);
 }
 
 /** Reads the subject of a launch, and makes its folder the current one, so that the agent works there. */

@@ -1,12 +1,6 @@
 /** All commands, by the last part of their IDs in the manifest. */
 export { configureAgentTools } from "./set-up.ts";
-export {
-  launchOnChange,
-  launchOnFile,
-  launchOnProblem,
-  launchOnSelection,
-  launchTemplate,
-} from "./editor-commands.ts";
+export { launchOn, launchTemplate } from "./editor-commands.ts";
 export { collectDiagnostics } from "./diagnostics.ts";
 export { fork, launch, launchFromView } from "./launch.ts";
 export { launchBatch } from "./launch-wizard.ts";
@@ -18,7 +12,6 @@ export {
   showCleared,
   showNext,
   showOverview,
-  sort,
 } from "./list-commands.ts";
 export { launchPrompt, promptOptions, splitPrompt } from "./editor-commands.ts";
 export {

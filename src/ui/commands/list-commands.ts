@@ -20,11 +20,6 @@ export async function clearFilter({ list }: TaskContext): Promise<void> {
   list.filter = NO_FILTER;
 }
 
-export async function sort({ list }: TaskContext): Promise<void> {
-  const order = await askOrder(list.sortOrder);
-  if (order) await list.sortBy(order);
-}
-
 /** Shows the group of the cleared tasks, or hides it. */
 export async function showCleared({ list }: TaskContext): Promise<void> {
   await list.showCleared(!list.showsCleared);
@@ -61,15 +56,25 @@ interface ConditionItem extends ListItem {
   readonly agent?: string;
 }
 
-/** Offers all conditions in one list; typed text filters by description. The tree follows; Escape restores it. */
+/**
+ * Offers all conditions in one list; typed text filters by description. The tree follows; Escape restores it. A button
+ * leads to the sort order.
+ */
 export async function filter({ known, folders, list }: TaskContext): Promise<void> {
   const before = list.filter;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
   const children = sessionIDs.flatMap((id) => descendants(known, id));
   const isChosen = ({ state, agent }: ConditionItem): boolean =>
     (state && before.states.includes(state)) || (agent !== undefined && before.agents.includes(agent));
-  const kept = await pickAny<ConditionItem>({
-    title: vscode.l10n.t("Filter Tasks"),
+  const kept = await pickAny<ConditionItem, "sort">({
+    title: vscode.l10n.t("Filter and Sort Tasks"),
+    buttons: [
+      {
+        iconPath: new vscode.ThemeIcon("sort-precedence"),
+        tooltip: vscode.l10n.t("Sort Tasks"),
+        gives: "sort",
+      },
+    ],
     placeholder: vscode.l10n.t("Select statuses and agents, or type part of the description"),
     text: before.text,
     items: [
@@ -88,6 +93,9 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
     },
   });
   if (!kept) list.filter = before;
+  if (kept !== "sort") return;
+  const order = await askOrder(list.sortOrder);
+  if (order) await list.sortBy(order);
 }
 
 function stateItems(children: readonly Child[]): readonly ConditionItem[] {

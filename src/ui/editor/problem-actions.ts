@@ -21,6 +21,6 @@ function problemActions(
       : vscode.l10n.t("Launch Agent on These {0} Problems…", diagnostics.length);
   const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix);
   action.diagnostics = [...diagnostics];
-  action.command = { title, command: "asyncagents.launchOnProblem", arguments: [uri, diagnostics] };
+  action.command = { title, command: "asyncagents.launchOn", arguments: ["problem", uri, diagnostics] };
   return [action];
 }

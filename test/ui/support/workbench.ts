@@ -527,7 +527,7 @@ export class Workbench {
     await this.activityBarItem.waitFor({ timeout: 60_000 });
   }
 
-  private get menu(): Locator {
+  get menu(): Locator {
     return this.page.locator(".monaco-menu").filter({ visible: true });
   }
 
