@@ -39,7 +39,7 @@ const MODES: Readonly<Record<string, FileMode>> = {
   "120000": "symlink",
 };
 
-interface Entry {
+interface GitFile {
   readonly mode: FileMode;
   readonly blob: string;
 }
@@ -125,7 +125,7 @@ async function entryOf(
   path: string,
   which: Which,
   signal: AbortSignal | undefined,
-): Promise<Entry | undefined> {
+): Promise<GitFile | undefined> {
   const versions = plan.files.find((file) => file.path === path)?.versions;
   if (versions && (which === "mine" || which === "agents")) return knownEntry(versions[which]);
   const tree = which === "markers" ? plan.merged : plan[which];
@@ -138,9 +138,9 @@ export async function entriesIn(
   tree: string,
   paths: readonly string[],
   signal?: AbortSignal,
-): Promise<ReadonlyMap<string, Entry>> {
+): Promise<ReadonlyMap<string, GitFile>> {
   const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, GitFile>();
   for (const line of listed) {
     const [, mode = "", blob = "", path = ""] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
     const entry = knownEntry({ mode, blob });
@@ -149,7 +149,7 @@ export async function entriesIn(
   return entries;
 }
 
-function knownEntry(version: Version | undefined): Entry | undefined {
+function knownEntry(version: Version | undefined): GitFile | undefined {
   const mode = version && MODES[version.mode];
   return mode && { mode, blob: version.blob };
 }
@@ -171,7 +171,7 @@ function store({ root }: BringBackPlan, text: string, signal: AbortSignal | unde
 
 function rawBytes(
   { root }: BringBackPlan,
-  { blob }: Entry,
+  { blob }: GitFile,
   signal: AbortSignal | undefined,
 ): Promise<Buffer> {
   return git(root, ["cat-file", "blob", blob], { signal });
@@ -190,7 +190,7 @@ async function checkedOutText(
 async function checkedOut(
   plan: BringBackPlan,
   path: string,
-  entry: Entry,
+  entry: GitFile,
   signal: AbortSignal | undefined,
 ): Promise<Buffer> {
   if (entry.mode === "symlink") return rawBytes(plan, entry, signal);

@@ -7,7 +7,7 @@ import {
   type Change,
   type RawMessage,
   type Span,
-  type Step,
+  type FileStep,
   type TurnSteps,
 } from "./file-steps.ts";
 
@@ -24,7 +24,7 @@ const OTHERS_MESSAGES = 200;
 const OTHERS_AT_ONCE = 4;
 
 /** A step of another session of the folder. */
-interface OtherStep extends Step {
+interface OtherStep extends FileStep {
   readonly sessionID: string;
   /** Whether that session is running now. */
   readonly isBusy: boolean;
@@ -108,7 +108,7 @@ function joined(known: ChangingFile | undefined, change: Change, { steps }: Turn
 }
 
 /** What the session changed in one turn: first according to snapshots, then what only tools report. */
-function changesIn(turn: TurnSteps, others: readonly Step[]): readonly Change[] {
+function changesIn(turn: TurnSteps, others: readonly FileStep[]): readonly Change[] {
   const own = ownFiles(turn, others);
   const ifOwn = (path: string, contents: Pick<Change, "before" | "after">): readonly Change[] => {
     const isDoubtful = own.get(path);
@@ -125,7 +125,7 @@ function changesIn(turn: TurnSteps, others: readonly Step[]): readonly Change[] 
 }
 
 /** The files that the session itself changed in a turn, by path, and whether that is doubtful. */
-function ownFiles({ steps, diffs }: TurnSteps, others: readonly Step[]): ReadonlyMap<string, boolean> {
+function ownFiles({ steps, diffs }: TurnSteps, others: readonly FileStep[]): ReadonlyMap<string, boolean> {
   const own = new Map<string, boolean>();
   const addGuess = (path: string, isDoubtful: boolean): void =>
     void own.set(path, isDoubtful && own.get(path) !== false);
@@ -145,7 +145,7 @@ function ownFiles({ steps, diffs }: TurnSteps, others: readonly Step[]): Readonl
 }
 
 /** Decides who changed a file in a step with a command, which may have changed any file. */
-function judge(path: string, step: Step, others: readonly Step[]): "own" | "another's" | "doubtful" {
+function judge(path: string, step: FileStep, others: readonly FileStep[]): "own" | "another's" | "doubtful" {
   if (others.some(({ writes }) => writes.some((write) => write.path === path && overlap(write, step))))
     return "another's";
   const isShared = others.some(
@@ -155,12 +155,12 @@ function judge(path: string, step: Step, others: readonly Step[]): "own" | "anot
 }
 
 /** Whether a file changed during a step although the step's tools did not change it. */
-function changedByNobody({ patched, commands, writes }: Step, path: string): boolean {
+function changedByNobody({ patched, commands, writes }: FileStep, path: string): boolean {
   return patched.has(path) && commands.length === 0 && !writes.some((write) => write.path === path);
 }
 
 /** The files that another session changed or may have changed in a step, and when. */
-function touchesOf(step: OtherStep, own: readonly Step[]) {
+function touchesOf(step: OtherStep, own: readonly FileStep[]) {
   const { sessionID, isBusy, start, end } = step;
   const guesses = step.guesses.filter((path) => judge(path, step, own) !== "another's");
   const touches = [...step.writes, ...guesses.map((path) => ({ path, start, end }))];
@@ -174,7 +174,7 @@ function touchesOf(step: OtherStep, own: readonly Step[]) {
 async function stepsOfOthers(
   source: ChangeSource,
   sessionID: string,
-  steps: readonly Step[],
+  steps: readonly FileStep[],
 ): Promise<readonly OtherStep[]> {
   const start = Math.min(...steps.map((step) => step.start));
   const end = Math.max(...steps.map((step) => step.end));

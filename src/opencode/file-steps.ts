@@ -107,7 +107,7 @@ export interface Change {
 type Write = Change & Span;
 
 /** One answer of the model and the tools it called, with the properties that concern files. */
-export interface Step extends Span {
+export interface FileStep extends Span {
   readonly writes: readonly Write[];
   /** The tools that may have changed files without reporting them. */
   readonly commands: readonly string[];
@@ -125,7 +125,7 @@ export interface Step extends Span {
 export interface TurnSteps {
   /** The differences over all its finished steps, with absolute paths. */
   readonly diffs: readonly (SnapshotDiff & { readonly path: string })[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly FileStep[];
 }
 
 export function turnsOf(messages: readonly RawMessage[], since: number): readonly TurnSteps[] {
@@ -150,7 +150,7 @@ export function turnsOf(messages: readonly RawMessage[], since: number): readonl
   });
 }
 
-function stepOf({ info: { time }, parts }: RawMessage): Step {
+function stepOf({ info: { time }, parts }: RawMessage): FileStep {
   const tools = parts.flatMap((part) => tryParse(toolPart, part) ?? []);
   const marks = parts.flatMap((part) => tryParse(snapshotMark, part) ?? []);
   const patched = parts

@@ -15,7 +15,7 @@ const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 
 /** The usage of a session that has not asked a model yet. */
 export const NOTHING_SPENT = { cost: 0, tokens: NO_TOKENS };
 
-export interface Place {
+export interface ReplayTarget {
   readonly sessionID: string;
   readonly directory: string;
 }
@@ -26,11 +26,11 @@ export interface Place {
  */
 export function historyEvents(
   messages: readonly Message[],
-  place: Place,
+  target: ReplayTarget,
   now: number,
   random: Random,
 ): readonly ReplayEvent[] {
-  const { sessionID } = place;
+  const { sessionID } = target;
   const newIDs = new Map<string, string>();
   const events: Omit<ReplayEvent, "id" | "aggregateID" | "seq">[] = [];
   let lastUserID = "";
@@ -44,7 +44,7 @@ export function historyEvents(
     const parentID = info.role === "assistant" ? (newIDs.get(info.parentID) ?? lastUserID) : undefined;
     events.push({
       type: "message.updated.1",
-      data: { sessionID, info: wireInfo({ ...info, created }, { id, parentID, place, now }) },
+      data: { sessionID, info: wireInfo({ ...info, created }, { id, parentID, target, now }) },
     });
     for (const [rank, part] of parts.entries()) {
       const content = wirePart(part, now);
@@ -84,12 +84,12 @@ function wireInfo(
   to: {
     readonly id: string;
     readonly parentID: string | undefined;
-    readonly place: Place;
+    readonly target: ReplayTarget;
     readonly now: number;
   },
 ): Record<string, unknown> {
-  const { id, parentID, place, now } = to;
-  const { sessionID, directory } = place;
+  const { id, parentID, target, now } = to;
+  const { sessionID, directory } = target;
   if (info.role === "user") {
     const { created, agent, model } = info;
     return { id, sessionID, role: "user", time: { created }, agent, ...(model && { model: { ...model } }) };

@@ -2,7 +2,7 @@ import type { Session, SessionEvent } from "../engine/server-model.ts";
 import { isActive } from "../engine/task.ts";
 
 /** A session, as far as it matters here. */
-interface Place {
+interface KnownSession {
   readonly directory: string;
   /** Whether the engine of this folder is responsible for it. */
   readonly isOurs: boolean;
@@ -24,7 +24,7 @@ interface ConnectedDirectories {
 export class SessionDirectories {
   /** Undefined until it is known how the server writes it. Then every session is taken to be in the folder. */
   private folder: string | undefined;
-  private readonly places = new Map<string, Place>();
+  private readonly known = new Map<string, KnownSession>();
   /** The worktrees in which something runs or has run since they were first seen. */
   private readonly worktrees = new Set<string>();
 
@@ -42,7 +42,7 @@ export class SessionDirectories {
 
   /** The directory of a session. Undefined for the folder itself, and if the session is not known. */
   of(sessionID: string): string | undefined {
-    const directory = this.places.get(sessionID)?.directory;
+    const directory = this.known.get(sessionID)?.directory;
     return this.folder === undefined || directory === this.folder ? undefined : directory;
   }
 
@@ -62,43 +62,43 @@ export class SessionDirectories {
   /** The sessions among these that belong to the folder, in the same order. */
   ours(sessions: readonly Session[]): readonly Session[] {
     const listed = new Map(sessions.map((session) => [session.id, session]));
-    const visited = new Map<string, Place>();
-    const visit = (session: Session): Place => {
+    const visited = new Map<string, KnownSession>();
+    const visit = (session: Session): KnownSession => {
       const known = visited.get(session.id);
       if (known) return known;
       // Ends the search if broken data makes a session its own ancestor.
       visited.set(session.id, { directory: session.directory, isOurs: false });
       const parent = listed.get(parentOf(session) ?? "");
-      const place = this.keep(session, parent && visit(parent));
-      visited.set(session.id, place);
-      return place;
+      const found = this.keep(session, parent && visit(parent));
+      visited.set(session.id, found);
+      return found;
     };
     return sessions.filter((session) => visit(session).isOurs);
   }
 
   /** Notes where a new or changed session runs. Returns whether it belongs to the folder. */
   note(session: Session): boolean {
-    return this.keep(session, this.places.get(parentOf(session) ?? "")).isOurs;
+    return this.keep(session, this.known.get(parentOf(session) ?? "")).isOurs;
   }
 
   /** Whether an event concerns the folder. */
   accepts(event: SessionEvent, sessionID: string): boolean {
     if (event.type === "session-changed") return this.note(event.session);
-    const isOurs = this.places.get(sessionID)?.isOurs ?? true;
-    if (event.type === "session-deleted") this.places.delete(sessionID);
+    const isOurs = this.known.get(sessionID)?.isOurs ?? true;
+    if (event.type === "session-deleted") this.known.delete(sessionID);
     return isOurs;
   }
 
-  private keep(session: Session, parent: Place | undefined): Place {
+  private keep(session: Session, parent: KnownSession | undefined): KnownSession {
     const { id, directory, task } = session;
-    const place = { directory, isOurs: this.isOurs(session, parent) };
-    this.places.set(id, place);
-    if (place.isOurs && task.kind === "task" && isActive(task.record)) this.use(directory);
-    return place;
+    const found = { directory, isOurs: this.isOurs(session, parent) };
+    this.known.set(id, found);
+    if (found.isOurs && task.kind === "task" && isActive(task.record)) this.use(directory);
+    return found;
   }
 
   /** A session in a worktree belongs to the folder of its parent. Only a task can be in another directory than that. */
-  private isOurs({ directory, task }: Session, parent: Place | undefined): boolean {
+  private isOurs({ directory, task }: Session, parent: KnownSession | undefined): boolean {
     const isIsolated = task.kind === "task" && task.record.worktree !== undefined;
     if (parent && (isIsolated || parent.directory === directory)) return parent.isOurs;
     return !isIsolated && directory === this.folder;

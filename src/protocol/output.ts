@@ -115,12 +115,12 @@ interface CompactionEntry extends EntryBase {
   readonly kind: "compaction";
 }
 
-export type Entry =
+export type ConversationEntry =
   PromptEntry | TextEntry | ReasoningEntry | ToolEntry | FileEntry | ErrorEntry | CompactionEntry;
 
 export type EntryChange =
   /** Replaces the entry with the same ID; a new entry goes after the entry `after`, or to the front. */
-  | { readonly type: "put"; readonly entry: Entry; readonly after: string | undefined }
+  | { readonly type: "put"; readonly entry: ConversationEntry; readonly after: string | undefined }
   | { readonly type: "remove"; readonly id: string }
   | { readonly type: "remove-message"; readonly messageID: string }
   /** Appends to the entry's text. */
@@ -226,7 +226,7 @@ export type HostMessage =
    */
   | {
       readonly type: "conversation";
-      readonly entries: readonly Entry[];
+      readonly entries: readonly ConversationEntry[];
       readonly earlier: boolean;
       readonly before?: string | undefined;
     }

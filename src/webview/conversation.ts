@@ -1,9 +1,9 @@
-import type { Entry, EntryChange } from "../protocol/output.ts";
+import type { ConversationEntry, EntryChange } from "../protocol/output.ts";
 import { Segmenter } from "./segmenter.ts";
 
 /** An entry and its rows, at least one. */
 export interface Item {
-  entry: Entry;
+  entry: ConversationEntry;
   readonly rows: Row[];
   /** Only for entries whose text is laid out in several rows. */
   readonly text: Segmenter | undefined;
@@ -41,7 +41,7 @@ export class Conversation {
   }
 
   /** The oldest entry received. */
-  get oldest(): Entry | undefined {
+  get oldest(): ConversationEntry | undefined {
     return this.rows[0]?.item.entry;
   }
 
@@ -50,14 +50,14 @@ export class Conversation {
     return this.items.get(id)?.rows[0];
   }
 
-  reset(entries: readonly Entry[], hasEarlier: boolean): void {
+  reset(entries: readonly ConversationEntry[], hasEarlier: boolean): void {
     this.items.clear();
     this.splice(0, this.rows.length, []);
     this.prepend(entries, hasEarlier);
   }
 
   /** Adds older entries at the start. */
-  prepend(entries: readonly Entry[], hasEarlier: boolean): void {
+  prepend(entries: readonly ConversationEntry[], hasEarlier: boolean): void {
     this.hasEarlier = hasEarlier;
     const fresh = entries.filter(({ id }) => !this.items.has(id));
     this.splice(
@@ -87,7 +87,7 @@ export class Conversation {
     }
   }
 
-  private insert(entry: Entry, after: string | undefined): void {
+  private insert(entry: ConversationEntry, after: string | undefined): void {
     const previous = after === undefined ? undefined : this.items.get(after);
     // The entry is older than those received, and will come with a page of earlier entries.
     if (!previous && (after !== undefined || this.hasEarlier)) return;
@@ -95,7 +95,7 @@ export class Conversation {
     this.splice(at, 0, this.build(entry).rows);
   }
 
-  private replace(entry: Entry): void {
+  private replace(entry: ConversationEntry): void {
     const item = this.items.get(entry.id);
     if (!item) return;
     const before = item.entry;
@@ -147,7 +147,7 @@ export class Conversation {
     this.splice(this.indexOf(item.rows[0]), item.rows.length, []);
   }
 
-  private build(entry: Entry): Item {
+  private build(entry: ConversationEntry): Item {
     const item = itemOf(entry);
     this.items.set(entry.id, item);
     return item;
@@ -165,7 +165,7 @@ export class Conversation {
   }
 }
 
-function itemOf(entry: Entry): Item {
+function itemOf(entry: ConversationEntry): Item {
   if (entry.kind !== "text" && entry.kind !== "prompt") {
     const item: Item = { entry, rows: [], text: undefined };
     item.rows.push({ item, text: "", first: true, height: LINE_HEIGHT + ROW_GAP });

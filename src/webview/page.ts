@@ -13,7 +13,7 @@ import { MessageBox } from "./message-box.ts";
 import type { PageState, PageStateStore } from "./page-state.ts";
 import { ReadingKeys } from "./reading-keys.ts";
 import { requestTitle } from "./request-card.ts";
-import { Requests } from "./requests.ts";
+import { RequestCards } from "./request-cards.ts";
 import { isMac } from "./platform.ts";
 import { RowView } from "./row-view.ts";
 import { ToolView } from "./tool-view.ts";
@@ -89,7 +89,7 @@ export class Page {
   private readonly footer: Footer;
   private readonly box: MessageBox;
   private readonly banner: Banner;
-  private readonly requests: Requests;
+  private readonly requests: RequestCards;
   private readonly toast = new Toast();
   private readonly placeholder = h("div", { class: "placeholder" });
   private readonly earlier: HTMLElement;
@@ -125,7 +125,7 @@ export class Page {
     // Whoever leaves the box may leave the page next.
     this.box.element.addEventListener("focusout", () => state.write());
     this.footer = new Footer(context, this.box);
-    this.requests = new Requests(context, state, () => this.scroller.focus({ preventScroll: true }));
+    this.requests = new RequestCards(context, state, () => this.scroller.focus({ preventScroll: true }));
     this.scroller = h("main", { class: "scroller", tabindex: "0", "aria-label": l10n.t("Conversation") });
     this.earlier = h("p", { class: "earlier", hidden: true }, l10n.t("Loading earlier messages…"));
 

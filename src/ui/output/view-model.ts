@@ -9,7 +9,7 @@ import type { TranscriptChange } from "../../engine/transcript.ts";
 import { isSteering } from "../../engine/turn.ts";
 import {
   type ActivityView,
-  type Entry,
+  type ConversationEntry,
   type EntryChange,
   type PromptEntry,
   type QuestionView,
@@ -119,14 +119,14 @@ export function perspectiveOf(
 }
 
 /** The entries of one message in reading order. */
-export function entriesOf(message: Message, perspective: Perspective): Entry[] {
+export function entriesOf(message: Message, perspective: Perspective): ConversationEntry[] {
   const entries = message.parts.flatMap((part) => toEntry(message, part, perspective) ?? []);
   const failure = toErrorEntry(message.info);
   return failure ? [...entries, failure] : entries;
 }
 
 /** The entry for a part; undefined if the part has nothing for users to read. */
-function toEntry(message: Message, part: Part, perspective: Perspective): Entry | undefined {
+function toEntry(message: Message, part: Part, perspective: Perspective): ConversationEntry | undefined {
   const { id, messageID } = part;
   const { info } = message;
   switch (part.type) {
@@ -161,7 +161,7 @@ function originOf(message: Message, perspective: Perspective): PromptEntry["orig
   return message.info.id === perspective.promptMessageID ? "prompt" : "follow-up";
 }
 
-function toErrorEntry(info: MessageInfo): Entry | undefined {
+function toErrorEntry(info: MessageInfo): ConversationEntry | undefined {
   if (info.role !== "assistant" || !info.error) return undefined;
   const { name, message } = info.error;
   return {
@@ -175,7 +175,7 @@ function toErrorEntry(info: MessageInfo): Entry | undefined {
 
 /** A range of entries, and whether there are others before it. */
 export interface Page {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly ConversationEntry[];
   readonly earlier: boolean;
 }
 
@@ -189,7 +189,7 @@ export function pageOf(
   size: number,
   before?: string,
 ): Page | undefined {
-  const newestFirst: Entry[] = [];
+  const newestFirst: ConversationEntry[] = [];
   let found = before === undefined;
   let length = 0;
   for (let index = messages.length - 1; index >= 0; index--) {

@@ -24,14 +24,14 @@ export interface BatchRow {
   readonly members: readonly Task[];
 }
 
-export type Row = Child | BatchRow;
+export type TreeRow = Child | BatchRow;
 
-export function isBatchRow(row: Row): row is BatchRow {
+export function isBatchRow(row: TreeRow): row is BatchRow {
   return "members" in row;
 }
 
 /** The rows for the children of one session, sorted; a batch is placed where its first member would be. */
-export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly Row[] {
+export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly TreeRow[] {
   const states = new Map(children.map((child) => [child, stateWithDescendants(family, child)]));
   const stateOfRow = (child: Child): ChildState => states.get(child) ?? stateOf(child);
   const batches = new Map<string, Task[]>();

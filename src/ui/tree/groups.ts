@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { type Row, isBatchRow } from "./arrangement.ts";
+import { type TreeRow, isBatchRow } from "./arrangement.ts";
 import { endOf, type Family, stateWithDescendants } from "./family.ts";
 
 /** The groups of the rows under a root session, in their order. */
@@ -8,7 +8,7 @@ export const GROUPS = ["needsYou", "working", "today", "earlier"] as const;
 export type Group = (typeof GROUPS)[number] | "cleared";
 
 /** The group of a row. A batch is in the group of its first member, which the order of rows has put there. */
-export function groupOf(family: Family, row: Row, now: number): Group | undefined {
+export function groupOf(family: Family, row: TreeRow, now: number): Group | undefined {
   const child = isBatchRow(row) ? row.members[0] : row;
   if (!child) return undefined;
   const state = stateWithDescendants(family, child);

@@ -1,7 +1,7 @@
 import type { Child } from "../../engine/subagent.ts";
 import { isTask } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import { arrange, isBatchRow, type Row } from "./arrangement.ts";
+import { arrange, isBatchRow, type TreeRow } from "./arrangement.ts";
 import { batchMembers, descendants } from "./family.ts";
 import { groupOf, GROUPS, type Group } from "./groups.ts";
 import { BatchNode, ChildNode, GroupNode, type Node } from "./items.ts";
@@ -149,7 +149,11 @@ export class Levels {
     return nodes.flatMap((node) => (node instanceof ChildNode ? (this.known.child(node.id) ?? []) : []));
   }
 
-  private rowNode(parentID: string, row: Row, members: Map<GroupNode | BatchNode, readonly Node[]>): Node {
+  private rowNode(
+    parentID: string,
+    row: TreeRow,
+    members: Map<GroupNode | BatchNode, readonly Node[]>,
+  ): Node {
     if (!isBatchRow(row)) return this.node(row.id);
     const batch = this.batch(parentID, row.batchID);
     members.set(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import type { Entry, TextEntry, ToolEntry } from "../../../src/protocol/output.ts";
+import type { ConversationEntry, TextEntry, ToolEntry } from "../../../src/protocol/output.ts";
 import { Conversation, type Row } from "../../../src/webview/conversation.ts";
 
 const text = (id: string, content = id, messageID = "m1"): TextEntry => ({
@@ -41,7 +41,7 @@ describe("Conversation", () => {
     return conversation.rows.map((row) => row.text || row.item.entry.id);
   }
 
-  function load(...entries: Entry[]): void {
+  function load(...entries: ConversationEntry[]): void {
     conversation.reset(entries, false);
   }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
-import type { Entry, EntryChange } from "../../../src/protocol/output.ts";
+import type { ConversationEntry, EntryChange } from "../../../src/protocol/output.ts";
 import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.ts";
@@ -27,7 +27,7 @@ import { relativePath } from "../../../src/ui/output/relative-path.ts";
 import { lastAnswer } from "../../../src/engine/turn.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
 
-function entries(transcript: FakeTranscript, task = fakeTask()): Entry[] {
+function entries(transcript: FakeTranscript, task = fakeTask()): ConversationEntry[] {
   const perspective = perspectiveOf(task, transcript.messages);
   return transcript.messages.flatMap((message) => entriesOf(message, perspective));
 }
@@ -314,7 +314,7 @@ describe("the output panel's view model", () => {
 });
 
 describe("ChangeBatch", () => {
-  const entry = (text: string): Entry => ({ kind: "text", id: "a", messageID: "m", text });
+  const entry = (text: string): ConversationEntry => ({ kind: "text", id: "a", messageID: "m", text });
 
   function sentFor(...changes: EntryChange[]): readonly EntryChange[] {
     const sent: (readonly EntryChange[])[] = [];

@@ -8,7 +8,7 @@ import { RequestCard } from "./request-card.ts";
 const SETTLING_MS = 500;
 
 /** The requests that wait for the user. The card of a request stays the same element. */
-export class Requests {
+export class RequestCards {
   readonly element: HTMLElement;
   private readonly list = h("div", { class: "column" });
   private readonly cards = new Map<string, RequestCard>();
