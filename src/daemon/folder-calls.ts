@@ -2,7 +2,8 @@ import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskEngine } from "../engine/engine.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { PluginConfig } from "../opencode/plugin-config.ts";
-import type { FolderCalls } from "../rpc/contract.ts";
+import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
+import { methodNames } from "../rpc/methods.ts";
 import type { Connecting } from "./connecting.ts";
 
 export interface FolderParts {
@@ -13,7 +14,7 @@ export interface FolderParts {
   readonly plugin: () => PluginConfig;
 }
 
-/** The calls that windows can make in a folder, each with the part that handles it. */
+/** The calls that windows can make in a folder: those of the engine, and those that other parts handle. */
 export function createFolderCalls({
   engine,
   session,
@@ -21,35 +22,7 @@ export function createFolderCalls({
   connecting,
   plugin,
 }: FolderParts): FolderCalls {
-  return {
-    launch: (...args) => engine.launch(...args),
-    resume: (...args) => engine.resume(...args),
-    steer: (...args) => engine.steer(...args),
-    withdraw: (...args) => engine.withdraw(...args),
-    retry: (...args) => engine.retry(...args),
-    continue: (...args) => engine.continue(...args),
-    cancel: (...args) => engine.cancel(...args),
-    cancelBatch: (...args) => engine.cancelBatch(...args),
-    stopSubagent: (...args) => engine.stopSubagent(...args),
-    adopt: (...args) => engine.adopt(...args),
-    clear: (...args) => engine.clear(...args),
-    clearBatch: (...args) => engine.clearBatch(...args),
-    rename: (...args) => engine.rename(...args),
-    restore: (...args) => engine.restore(...args),
-    output: (...args) => engine.output(...args),
-    answer: (...args) => engine.answer(...args),
-
-    agents: (...args) => engine.agents(...args),
-    takenSince: (...args) => engine.takenSince(...args),
-    lastAnswer: (...args) => engine.lastAnswer(...args),
-    toolInput: (...args) => engine.toolInput(...args),
-    previewFork: (...args) => engine.previewFork(...args),
-    forkStarts: (...args) => engine.forkStarts(...args),
-    search: (...args) => engine.search(...args),
-    worktreeChanges: (...args) => engine.worktreeChanges(...args),
-    removeWorktree: (...args) => engine.removeWorktree(...args),
-    remakeWorktree: (...args) => engine.remakeWorktree(...args),
-    setupOutput: (...args) => engine.setupOutput(...args),
+  const others: Omit<FolderCalls, keyof EngineCalls> = {
     predictConflicts: () => engine.worktreeWork.predictConflicts(),
     planBringBack: (...args) => engine.worktreeWork.plan(...args),
     bringBack: (...args) => engine.worktreeWork.bringBack(...args),
@@ -83,4 +56,7 @@ export function createFolderCalls({
     planAgentTools: (...args) => plugin().plan(...args),
     applyAgentTools: (change) => plugin().apply(change),
   };
+  const ofEngine = methodNames.filter((name): name is keyof EngineCalls => !(name in others));
+  const bound = ofEngine.map((name) => [name, engine[name].bind(engine)]);
+  return { ...others, ...(Object.fromEntries(bound) as EngineCalls) };
 }

@@ -80,17 +80,25 @@ export interface KeptTasks {
   readonly unsettled: readonly TaskRecord[];
 }
 
-/** Data that is read on demand. */
-type Reads = Pick<
-  TaskEngine,
-  "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts" | "search"
->;
+/** The calls that are methods of the engine: its commands, and what is read on demand. */
+export type EngineCalls = TaskCommands &
+  Pick<
+    TaskEngine,
+    | "agents"
+    | "takenSince"
+    | "lastAnswer"
+    | "toolInput"
+    | "previewFork"
+    | "forkStarts"
+    | "search"
+    | "worktreeChanges"
+    | "removeWorktree"
+    | "remakeWorktree"
+    | "setupOutput"
+  >;
 
-/** The calls that concern the worktrees of isolated tasks. */
-interface WorktreeCalls extends Pick<
-  TaskEngine,
-  "worktreeChanges" | "removeWorktree" | "remakeWorktree" | "setupOutput"
-> {
+/** What users do with the work of isolated tasks. */
+interface WorktreeCalls {
   readonly planBringBack: WorktreeWork["plan"];
   readonly bringBack: WorktreeWork["bringBack"];
   readonly undoBringBack: WorktreeWork["undoBringBack"];
@@ -107,7 +115,7 @@ interface WorktreeCalls extends Pick<
  * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A
  * `CancelSignal` argument is not sent; aborting it cancels the call.
  */
-export interface FolderCalls extends TaskCommands, Reads, WorktreeCalls {
+export interface FolderCalls extends EngineCalls, WorktreeCalls {
   models(): Promise<readonly ModelInfo[]>;
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
