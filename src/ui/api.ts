@@ -5,7 +5,7 @@ import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { ReviewContext, ServerContext } from "./commands/command.ts";
 import type { SubjectKind } from "./commands/editor-commands.ts";
-import type { LaunchArguments } from "./commands/launch.ts";
+import type { LaunchArguments } from "./commands/launch-arguments.ts";
 import type { RevertResult } from "./commands/review.ts";
 import { connectedFolder, requireFolder } from "./folders/folders.ts";
 import type { WindowSession } from "./folders/window-session.ts";

@@ -6,14 +6,14 @@ import { stoppable } from "../background-work.ts";
 import { requireFolder } from "../folders/folders.ts";
 import type { ReviewContext, ServerContext, TaskContext } from "./command.ts";
 import { readSubject, type SubjectKind } from "./editor-commands.ts";
-import { launchTask, type LaunchArguments } from "./launch.ts";
+import { launchTask, type LaunchArguments } from "./launch-arguments.ts";
 import { changeAt, type ChangedBy, findChild } from "./pick.ts";
 import { accept, pendingOf, revertNow, type RevertResult } from "./review.ts";
 import { requestsUnder } from "./row-commands.ts";
 
 /* The implementation of the exported API. Works like the commands, but asks nothing, and rejects on failure. */
 
-export { forkTask, launchTask } from "./launch.ts";
+export { forkTask, launchTask } from "./launch-arguments.ts";
 
 /** Resolves to the real paths of the folders in which there was something to stop. */
 export async function stopBackgroundWork(

@@ -2,8 +2,7 @@
 export { configureAgentTools } from "./set-up.ts";
 export { launchOn, launchTemplate } from "./editor-commands.ts";
 export { collectDiagnostics } from "./diagnostics.ts";
-export { fork, launch, launchFromView } from "./launch.ts";
-export { launchBatch } from "./launch-wizard.ts";
+export { fork, launch, launchBatch, launchFromView } from "./launch-wizard.ts";
 export {
   clearFilter,
   filter,

@@ -6,17 +6,59 @@ import { connectedFolder, folderTitle } from "../folders/folders.ts";
 import { humanMessage } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { aside } from "../quick-input.ts";
+import { TreeNode } from "../tree/items.ts";
 import { type Answer, BACK, type Move, runWizard, type Step } from "../wizard.ts";
 import type { LaunchContext, PromptContext } from "./command.ts";
 import { review } from "./fork-review.ts";
 import { isIsolated, pickAgent, pickAgents, pickFolder, options, writeInEditor } from "./launch-options.ts";
 import { launchFrom, type Launching } from "./launching.ts";
 import { askPrompt, pickPrompt } from "./ask-prompt.ts";
+import { launchTask } from "./launch-arguments.ts";
+import { findChild, pickFrom, referenceOf } from "./pick.ts";
+
+/** Launches with the arguments of a keybinding; without arguments, asks. */
+export async function launch(context: PromptContext, argument: unknown): Promise<Task | undefined> {
+  const isFromMenu = argument === undefined || argument === null || argument instanceof TreeNode;
+  return isFromMenu ? launchAsking(context) : launchTask(context, argument);
+}
+
+/** Launches from the empty view. Its button disappears with the first task, so the task's row gets the focus. */
+export async function launchFromView(context: PromptContext): Promise<void> {
+  const task = await launchAsking(context);
+  if (task) context.reveal(task.id, { focus: true });
+}
+
+/** Forks the conversation of a task or subagent, or of the active session. */
+export async function fork(context: PromptContext, argument: unknown): Promise<void> {
+  const { folders, known } = context;
+  const reference = referenceOf(argument);
+  const folder = await connectedFolder(
+    folders,
+    reference === undefined ? undefined : known.folderOf(reference),
+  );
+  const active = reference === undefined ? await folder.session.ensure() : undefined;
+  const title = vscode.l10n.t("Fork Conversation");
+  const id = reference ?? (await pickFrom(context, { title }, { sessionID: active }))?.[0];
+  if (id === undefined) return;
+  const child = id === active ? undefined : findChild(context, id);
+  const session = child ? undefined : known.session(id);
+  const { model } = child ?? session ?? {};
+  const agent = child ? child.agent : (session?.agent ?? (await folder.calls.agents())[0]?.name);
+  const draft = {
+    title: child?.description ?? session?.title ?? "",
+    request: { sourceSessionID: child?.id ?? id },
+    parentSessionID: child?.parentSessionID ?? id,
+  };
+  await forkAsking(
+    { ...context, folder: child ? await connectedFolder(folders, folders.of(child.id)) : folder },
+    { agents: agent === undefined ? [] : [agent], model, fork: draft },
+  );
+}
 
 /** Asks for an agent and a prompt, and for other options on request. `subject` is what the prompt is about. */
 export async function launchAsking(context: PromptContext, subject?: Subject): Promise<Task | undefined> {
   const plan = { agents: [], subject };
-  return run([agent, prompt, review, launch], {
+  return run([agent, prompt, review, send], {
     context: await inFolder(context),
     plan,
     prompts: [],
@@ -25,12 +67,12 @@ export async function launchAsking(context: PromptContext, subject?: Subject): P
 }
 
 /** Asks for the prompt of a fork, then shows what the fork inherits. */
-export async function forkAsking(
+async function forkAsking(
   context: LaunchContext,
   plan: LaunchPlan & Required<Pick<LaunchPlan, "fork">>,
 ): Promise<Task | undefined> {
   const draft = `fork ${plan.fork?.request.sourceSessionID}`;
-  return run([prompt, review, launch], { context, plan, prompts: [], draft });
+  return run([prompt, review, send], { context, plan, prompts: [], draft });
 }
 
 /**
@@ -52,7 +94,7 @@ export async function launchBatch(context: PromptContext): Promise<void> {
   const prompts = selectedTexts();
   await (prompts
     ? run([agents, launchFrom()], { ...begin, prompts })
-    : run([prompt, agents, launch], { ...begin, prompts: [], draft: "batch" }));
+    : run([prompt, agents, send], { ...begin, prompts: [], draft: "batch" }));
 }
 
 /** The texts of the active editor's selections, if there are several. */
@@ -292,4 +334,4 @@ function isOneLine(text: string): boolean {
   return !/[\r\n]/.test(text.trim());
 }
 
-const launch = launchFrom(prompt);
+const send = launchFrom(prompt);

@@ -1,14 +1,11 @@
-import * as vscode from "vscode";
 import { requireModel } from "../../engine/model-ref.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, type Subject } from "../launch-plan.ts";
 import { connectedFolder, type Folder, type Folders } from "../folders/folders.ts";
-import { TreeNode } from "../tree/items.ts";
-import type { PromptContext, TaskContext } from "./command.ts";
-import { forkAsking, launchAsking } from "./launch-wizard.ts";
-import { findChild, pickFrom, referenceOf } from "./pick.ts";
+import type { TaskContext } from "./command.ts";
+import { findChild } from "./pick.ts";
 
 /** The arguments of a launch, named as in the tool `asyncagents_task`. */
 export interface LaunchArguments {
@@ -24,12 +21,6 @@ export interface LaunchArguments {
 }
 
 const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "model", "batch_id", "folder"];
-
-/** Launches with the arguments of a keybinding; without arguments, asks. */
-export async function launch(context: PromptContext, argument: unknown): Promise<Task | undefined> {
-  const isFromMenu = argument === undefined || argument === null || argument instanceof TreeNode;
-  return isFromMenu ? launchAsking(context) : launchTask(context, argument);
-}
 
 /** Validates arguments from a keybinding or a program. Throws a `Refusal` that names the problem. */
 function readArguments(input: unknown): LaunchArguments {
@@ -52,39 +43,6 @@ function readArguments(input: unknown): LaunchArguments {
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", sentence("The prompt is empty. Enter what the task should do."));
   return { prompt, ...rest };
-}
-
-/** Launches from the empty view. Its button disappears with the first task, so the task's row gets the focus. */
-export async function launchFromView(context: PromptContext): Promise<void> {
-  const task = await launchAsking(context);
-  if (task) context.reveal(task.id, { focus: true });
-}
-
-/** Forks the conversation of a task or subagent, or of the active session. */
-export async function fork(context: PromptContext, argument: unknown): Promise<void> {
-  const { folders, known } = context;
-  const reference = referenceOf(argument);
-  const folder = await connectedFolder(
-    folders,
-    reference === undefined ? undefined : known.folderOf(reference),
-  );
-  const active = reference === undefined ? await folder.session.ensure() : undefined;
-  const title = vscode.l10n.t("Fork Conversation");
-  const id = reference ?? (await pickFrom(context, { title }, { sessionID: active }))?.[0];
-  if (id === undefined) return;
-  const child = id === active ? undefined : findChild(context, id);
-  const session = child ? undefined : known.session(id);
-  const { model } = child ?? session ?? {};
-  const agent = child ? child.agent : (session?.agent ?? (await folder.calls.agents())[0]?.name);
-  const draft = {
-    title: child?.description ?? session?.title ?? "",
-    request: { sourceSessionID: child?.id ?? id },
-    parentSessionID: child?.parentSessionID ?? id,
-  };
-  await forkAsking(
-    { ...context, folder: child ? await connectedFolder(folders, folders.of(child.id)) : folder },
-    { agents: agent === undefined ? [] : [agent], model, fork: draft },
-  );
 }
 
 /** Launches in the active session, which is created if there is none. */
