@@ -223,23 +223,19 @@ async function lastContents(
   };
 }
 
-/** The ref of the last state of a worktree that was removed or discarded. */
+/** The ref of the newest state of a worktree: its task's result, or as it was removed or discarded. */
 async function lastKept(
   folder: string,
   name: string,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
-  const [kept, discarded] = await Promise.all([
-    listRefs(folder, refs.keptAll(name), signal),
-    listRefs(folder, refs.discardedAll, signal),
-  ]);
-  const own = discarded.filter(({ ref }) => parseDiscarded(ref)?.name === name);
-  // Both end with the time.
-  const time = (ref: string): string => ref.slice(ref.lastIndexOf("-"));
-  return [...kept, ...own]
-    .map(({ ref }) => ref)
-    .sort((a, b) => (time(a) < time(b) ? -1 : 1))
-    .at(-1);
+  const discarded = (await listRefs(folder, refs.discardedAll, signal)).flatMap(({ ref }) =>
+    parseDiscarded(ref)?.name === name ? [ref] : [],
+  );
+  const newest = ["--sort=-committerdate", "--count=1", "--format=%(refname)"];
+  const states = [refs.keptAll(name), refs.result(name), ...discarded];
+  const ref = await gitText(folder, ["for-each-ref", ...newest, ...states], { signal });
+  return ref === "" ? undefined : ref;
 }
 
 /** Whether somebody else took the path for a worktree in the meantime, or for one whose folder is missing. */

@@ -171,7 +171,8 @@ export class OpenCodeConnection implements Disposable {
       env,
       home: homedir(),
     });
-    return attachCommand(executable, access, await realpath(this.options.directory), sessionID);
+    const directory = this.directories.of(sessionID) ?? (await realpath(this.options.directory));
+    return attachCommand(executable, access, directory, sessionID);
   }
 
   /** Like {@link dispose}, but permanently: a server that the extension started ends, unless another folder uses it. */

@@ -7,8 +7,9 @@ import type { TaskWorktree } from "../../src/engine/task.ts";
 import { FolderWorktrees } from "../../src/git/folder-worktrees.ts";
 import type { Folder } from "../../src/ui/folders/folders.ts";
 import { planBringBack, write } from "../../src/ui/worktrees/bring-back.ts";
-import type { IsolatedTask } from "../../src/ui/worktrees/places.ts";
+import type { IsolatedTask } from "../../src/ui/worktrees/owner.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
+import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 
 describe("bringing work back in the extension host", () => {
@@ -100,6 +101,19 @@ describe("bringing work back in the extension host", () => {
     assert.equal(open.getText(), "typed\n1\n2\n3\n4\n5\n");
     assert.ok(open.isDirty);
     assert.ok(!existsSync(at("image.bin")));
+  });
+
+  it("shows the new text in an editor without unsaved text, and the old one after Undo", async () => {
+    const document = await vscode.workspace.openTextDocument(at("saved.txt"));
+    await vscode.window.showTextDocument(document);
+    const before = document.getText();
+    change("saved.txt", "1\r\n2\r\n3\r\n4\r\nFIVE\r\n");
+    const undo = await write(await planBringBack(task, folder), all(["saved.txt"]));
+    await until("the new text", () => document.getText() === before.replace("5", "FIVE"));
+    assert.ok(!document.isDirty);
+    await undo();
+    await until("the old text", () => document.getText() === before);
+    assert.ok(!document.isDirty);
   });
 
   it("writes nothing if an unsaved text has changed since the plan was made", async () => {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { realpathSync } from "node:fs";
 import { attachCommand } from "../../src/opencode/attach-command.ts";
 import { OpenCodeConnection } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { noOwnServers } from "../support/engine.ts";
+import { tempDir } from "../support/temp.ts";
 import { failureOf, realClock, silentLogger } from "./desk.ts";
 
 describe("the command that opens a session in a terminal", () => {
@@ -46,6 +48,13 @@ describe("the command that opens a session in a terminal", () => {
       directory,
       env: { OPENCODE_SERVER_USERNAME: "opencode", OPENCODE_SERVER_PASSWORD: password },
     });
+  });
+
+  it("names the worktree in which an isolated task works", async () => {
+    const directory = realpathSync(tempDir("worktree"));
+    const { id } = await connection.server.createSession({ title: "A task", directory });
+    const { args, directory: started } = await connection.attachCommand(id);
+    assert.deepEqual([args.at(-1), started], [directory, directory]);
   });
 
   it("is refused if OpenCode's executable is missing, and names the setting", async () => {

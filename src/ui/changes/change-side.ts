@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import type { FileChange, FileContent } from "../../engine/server-model.ts";
+import type { FileChange } from "../../engine/server-model.ts";
 
 export const CHANGE_SCHEME = "asyncagents-change";
 
@@ -67,7 +67,7 @@ export function sideText(change: FileChange, side: Side): string {
   }
 }
 
-function isTooLong({ text }: { readonly text: string }): boolean {
+export function isTooLong({ text }: { readonly text: string }): boolean {
   return text.length > LONGEST;
 }
 
@@ -82,44 +82,4 @@ function isSide(value: unknown): value is ChangeSide {
     "side" in value &&
     (value.side === "before" || value.side === "after")
   );
-}
-
-/** The two documents of a diff editor, and the file they belong to. */
-export interface DiffSides {
-  readonly file: vscode.Uri;
-  readonly original: vscode.Uri;
-  readonly modified: vscode.Uri;
-}
-
-/** The documents that show a task's change to a file. */
-export async function diffSides(taskID: string, { path, after }: FileChange): Promise<DiffSides> {
-  const file = vscode.Uri.file(path);
-  const isOnDisk = await isAsLeft(file, after);
-  // For two sides with different paths the editor assumes a rename, and it abbreviates only the paths of real files.
-  const name = isOnDisk ? file : namelike(file);
-  return {
-    file,
-    original: sideUri(name, { taskID, path, side: "before" }),
-    modified: isOnDisk ? file : sideUri(name, { taskID, path, side: "after" }),
-  };
-}
-
-/** A path that the editor displays like the file's path within the workspace. */
-export function namelike(file: vscode.Uri): vscode.Uri {
-  return vscode.Uri.file(`/${vscode.workspace.asRelativePath(file, false)}`);
-}
-
-/**
- * Whether the file on disk can serve as the modified side, so that it can be edited and navigated. Only a file in the
- * workspace can: what an agent did must not make the editor open anything else.
- */
-async function isAsLeft(file: vscode.Uri, after: FileContent): Promise<boolean> {
-  if (!vscode.workspace.getWorkspaceFolder(file)) return false;
-  try {
-    if (after.kind === "unknown") return (await vscode.workspace.fs.stat(file)).type === vscode.FileType.File;
-    if (after.kind !== "text" || isTooLong(after)) return false;
-    return Buffer.from(await vscode.workspace.fs.readFile(file)).equals(Buffer.from(after.text));
-  } catch {
-    return false;
-  }
 }

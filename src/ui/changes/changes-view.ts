@@ -7,7 +7,8 @@ import type { ContextKeys } from "../context-keys.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown, title as oneTitle, withoutLinks } from "../plain-text.ts";
 import { TreeNode } from "../tree/items.ts";
-import { diffSides } from "./change-side.ts";
+import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
+import { diffSides } from "./diff-sides.ts";
 
 const CHANGES_VIEW = "asyncagents.changes";
 
@@ -59,7 +60,7 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
   getTreeItem(node: ChangeNode): vscode.TreeItem {
     const { path } = node.change;
     const file = vscode.Uri.file(path);
-    const folder = dirname(vscode.workspace.asRelativePath(file));
+    const folder = dirname(shownPath(path, worktreeDirectory(this.known, node.taskID)));
     const facts = [kindOfChange(node.change), ...this.others(node.change)];
     const description = [folder === "." ? "" : folder, ...facts].filter(Boolean).join(" · ");
     const item = new vscode.TreeItem(basename(path));
@@ -121,7 +122,11 @@ export function nameOf(known: Pick<Tasks, "child" | "session">, sessionID: strin
 const NAMED_FILES = 5;
 
 /** Opens the files that a session changed: a single one in the diff editor, several in the multi-diff editor. */
-export async function showChanges(child: Child, { files, hasSnapshots }: SessionChanges): Promise<void> {
+export async function showChanges(
+  child: Child,
+  { files, hasSnapshots }: SessionChanges,
+  worktree?: string,
+): Promise<void> {
   if (files.length === 0) {
     void vscode.window.showInformationMessage(withoutLinks(nothingChanged(child, hasSnapshots)));
     return;
@@ -129,11 +134,11 @@ export async function showChanges(child: Child, { files, hasSnapshots }: Session
   const title = changesTitle(child, hasSnapshots);
   const [only, ...others] = files;
   if (only && others.length === 0) {
-    await showChange(title, child.id, only);
+    await showChange(title, child.id, only, worktree);
   } else {
     const resources = await Promise.all(
       files.map(async (change) => {
-        const { file, original, modified } = await diffSides(child.id, change);
+        const { file, original, modified } = await diffSides(child.id, change, worktree);
         const [before, after] = [change.before, change.after].map(({ kind }) => kind !== "absent");
         return [file, before ? original : undefined, after ? modified : undefined];
       }),
@@ -153,8 +158,13 @@ export async function showChanges(child: Child, { files, hasSnapshots }: Session
 }
 
 /** Opens one changed file in the diff editor. */
-export async function showChange(title: string, taskID: string, change: FileChange): Promise<void> {
-  const { file, original, modified } = await diffSides(taskID, change);
+export async function showChange(
+  title: string,
+  taskID: string,
+  change: FileChange,
+  worktree?: string,
+): Promise<void> {
+  const { file, original, modified } = await diffSides(taskID, change, worktree);
   await vscode.commands.executeCommand(
     "vscode.diff",
     original,

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { messageOf } from "../../engine/errors.ts";
 import type { FileChange } from "../../engine/server-model.ts";
 import { presentFile } from "../output/workspace-file.ts";
+import { shownPath } from "../worktrees/owner.ts";
 import { planRevert, type Present, type RefusalReason } from "./revert-plan.ts";
 
 /** A reverted file, and what undoing the revert needs: its content before and after. Undefined stands for no file. */
@@ -27,13 +28,18 @@ export interface Reverted {
 /**
  * Reverts changes as far as each file's state at the time of writing allows. Writes bytes rather than documents,
  * because the editor would apply its own line endings, encodings and formatters.
+ * @param worktree where the task works, unless in the workspace
  */
-export async function revertFiles(changes: readonly FileChange[], isTaskRunning: boolean): Promise<Reverted> {
+export async function revertFiles(
+  changes: readonly FileChange[],
+  isTaskRunning: boolean,
+  worktree?: string,
+): Promise<Reverted> {
   const reverted: RevertedFile[] = [];
   const refused: RefusedFile[] = [];
   for (const change of changes) {
     const { path } = change;
-    const present = await presentFile(path);
+    const present = await presentFile(path, worktree);
     const plan = planRevert(change, present, isTaskRunning);
     if (plan.kind === "refused") refused.push({ path, reason: plan.reason });
     if (plan.kind !== "write" && plan.kind !== "delete") continue;
@@ -49,10 +55,13 @@ export async function revertFiles(changes: readonly FileChange[], isTaskRunning:
 }
 
 /** Restores reverted files that nobody has changed since. Returns the paths of the others. */
-export async function undoRevert(files: readonly RevertedFile[]): Promise<readonly string[]> {
+export async function undoRevert(
+  files: readonly RevertedFile[],
+  worktree?: string,
+): Promise<readonly string[]> {
   const failed: string[] = [];
   for (const { path, was, left } of files) {
-    const present = await presentFile(path);
+    const present = await presentFile(path, worktree);
     try {
       if (!isStill(present, left)) failed.push(path);
       else await put(path, was);
@@ -86,8 +95,12 @@ function isStill(present: Present, left: Uint8Array | undefined): boolean {
 /**
  * Why a file wasn't reverted and what to do, in a sentence. `workers` are the running tasks that changed it as well.
  */
-export function refusalSentence({ path, reason, error }: RefusedFile, workers: readonly string[]): string {
-  const file = vscode.workspace.asRelativePath(path);
+export function refusalSentence(
+  { path, reason, error }: RefusedFile,
+  workers: readonly string[],
+  worktree?: string,
+): string {
+  const file = shownPath(path, worktree);
   switch (reason) {
     case "at-work":
       return vscode.l10n.t(

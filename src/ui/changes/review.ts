@@ -12,6 +12,7 @@ import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { changesTitle, ChangesView } from "./changes-view.ts";
 import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
+import { worktreeDirectory } from "../worktrees/owner.ts";
 import { isReverted } from "./revert-plan.ts";
 
 export interface ReviewParts {
@@ -93,8 +94,9 @@ export class Review implements vscode.Disposable {
 
   /** The changes of a task that nobody has accepted or reverted. */
   async pending(taskID: string, files: readonly FileChange[]): Promise<readonly PlacedChange[]> {
+    const worktree = worktreeDirectory(this.parts.known, taskID);
     const placed = await Promise.all(
-      files.map(async (change) => ({ change, present: await presentFile(change.path) })),
+      files.map(async (change) => ({ change, present: await presentFile(change.path, worktree) })),
     );
     return placed.filter((one) => !isReverted(one.change, one.present) && !this.accepted.has(taskID, one));
   }

@@ -4,7 +4,8 @@ import { isCleared } from "../tree/family.ts";
 import { discardWorktree } from "../worktrees/endings.ts";
 import type { PromptContext, TaskContext } from "./command.ts";
 import { pickChildren } from "./pick.ts";
-import { forEach, nameOf } from "./row-commands.ts";
+import { nameOf } from "../worktrees/owner.ts";
+import { forEach } from "./row-commands.ts";
 
 /** Puts cleared tasks back into the list. */
 export async function restore(context: PromptContext, argument: unknown, selection: unknown): Promise<void> {

@@ -25,6 +25,7 @@ import { launchAsking, launchTextAsking, chooseOptions, launchFromEditor } from 
 import { namedPrompt, pickPrompt } from "./ask-prompt.ts";
 import { setText } from "../prompt-editors.ts";
 import { PartlyLaunched } from "./launching.ts";
+import { remedied } from "../worktrees/remedies.ts";
 
 /** What a task can be launched on. */
 export type SubjectKind = "selection" | "file" | "problem" | "change";
@@ -222,13 +223,13 @@ async function submit(
   document: vscode.TextDocument,
   target: PromptTarget,
 ): Promise<void> {
-  const { promptEditors, tasks, reveal } = context;
+  const { promptEditors, reveal } = context;
   await promptEditors.submit(document, async (text) => {
     requireText(text);
     const { folders } = context;
     if (target.kind === "resume") {
       await connectedFolder(folders, folders.of(target.taskID));
-      const { id } = await tasks.resume(target.taskID, text);
+      const { id } = await remedied(context).resume(target.taskID, text);
       reveal(id);
       return true;
     }

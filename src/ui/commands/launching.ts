@@ -7,7 +7,7 @@ import { connectedFolder } from "../folders/folders.ts";
 import { explanation, humanMessage } from "../messages.ts";
 import type { Step } from "../wizard.ts";
 import type { LaunchContext } from "./command.ts";
-import { withSetupAllowed } from "./worktree-setup.ts";
+import { withRemedy } from "../worktrees/remedies.ts";
 
 /** The state of the launch wizard. */
 export interface Launching {
@@ -108,10 +108,13 @@ async function launchEach({ context, plan, prompts }: Launching): Promise<readon
     isolation,
   } as const;
   const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
-  const { tasks, refused, failure } = await withSetupAllowed(folder, () =>
-    launchTogether(inputs, (input, batchID) =>
-      commands.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
-    ),
+  const { tasks, refused, failure } = await withRemedy(
+    folder,
+    fork?.request.sourceSessionID ?? parentSessionID,
+    () =>
+      launchTogether(inputs, (input, batchID) =>
+        commands.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
+      ),
   );
   if (!failure) return tasks;
   throw new PartlyLaunched(

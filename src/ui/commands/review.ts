@@ -3,7 +3,8 @@ import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
 import { isRunning } from "../../engine/subagent.ts";
 import { presentFile } from "../output/workspace-file.ts";
-import { namelike, sideUri } from "../changes/change-side.ts";
+import { sideUri } from "../changes/change-side.ts";
+import { namelike } from "../changes/diff-sides.ts";
 import { ChangeNode, nameOf, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
 import {
   refusalSentence,
@@ -17,6 +18,7 @@ import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
 import { showError } from "../messages.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { runningDescendants } from "../tree/family.ts";
+import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
 import type { CommandContext, ReviewContext } from "./command.ts";
 import { type ChangedBy, pickChange, pickChanges, readChanges, pickConnected } from "./pick.ts";
 
@@ -27,11 +29,12 @@ export async function showChanges(context: ReviewContext, argument: unknown): Pr
   if (!changes) return;
   // The diff editor's documents get their texts from the review, so it is shown first.
   await (await context.review()).show(child, changes);
-  await showInEditor(child, changes);
+  await showInEditor(child, changes, worktreeDirectory(context.known, child.id));
 }
 
-export async function openChange(_context: CommandContext, node: unknown): Promise<void> {
-  if (node instanceof ChangeNode) await showChange(node.title, node.taskID, node.change);
+export async function openChange(context: CommandContext, node: unknown): Promise<void> {
+  if (node instanceof ChangeNode)
+    await showChange(node.title, node.taskID, node.change, worktreeDirectory(context.known, node.taskID));
 }
 
 export async function closeChanges({ review }: ReviewContext): Promise<void> {
@@ -58,7 +61,8 @@ export async function accept(
   files: readonly FileChange[],
 ): Promise<void> {
   const review = await context.review();
-  const placed = files.map(async (change) => ({ change, present: await presentFile(change.path) }));
+  const worktree = worktreeDirectory(context.known, child.id);
+  const placed = files.map(async (change) => ({ change, present: await presentFile(change.path, worktree) }));
   review.accept(child.id, await Promise.all(placed));
   await review.update(child, changes);
 }
@@ -158,10 +162,11 @@ function isTaskRunning({ known }: ReviewContext, { child }: ChangedBy): boolean 
 
 function planAll(context: ReviewContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
   const running = isTaskRunning(context, target);
+  const worktree = worktreeDirectory(context.known, target.child.id);
   return Promise.all(
     files.map(async (change) => ({
       change,
-      plan: planRevert(change, await presentFile(change.path), running),
+      plan: planRevert(change, await presentFile(change.path, worktree), running),
     })),
   );
 }
@@ -171,7 +176,8 @@ async function revert(
   target: ChangedBy,
   files: readonly FileChange[],
 ): Promise<Reverted> {
-  const done = await revertFiles(files, isTaskRunning(context, target));
+  const worktree = worktreeDirectory(context.known, target.child.id);
+  const done = await revertFiles(files, isTaskRunning(context, target), worktree);
   await (await context.review()).update(target.child, target.changes);
   return done;
 }
@@ -245,7 +251,7 @@ async function undoAll(
   { child, changes }: ChangedBy,
   reverted: readonly RevertedFile[],
 ): Promise<void> {
-  const failed = await undoRevert(reverted);
+  const failed = await undoRevert(reverted, worktreeDirectory(context.known, child.id));
   await (await context.review()).show(child, changes);
   if (failed.length > 0)
     void vscode.window.showWarningMessage(
@@ -266,14 +272,15 @@ async function refuse(
   reason: RefusedFile["reason"],
 ): Promise<void> {
   const compare = vscode.l10n.t("Compare");
-  const isComparable = (await presentFile(path)).kind === "file" && before.kind === "text";
+  const worktree = worktreeDirectory(context.known, target.child.id);
+  const isComparable = (await presentFile(path, worktree)).kind === "file" && before.kind === "text";
   const message = withoutLinks(
     vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, { path, reason })),
   );
   const choice = await vscode.window.showWarningMessage(message, ...(isComparable ? [compare] : []));
   if (choice !== compare) return;
   const file = vscode.Uri.file(path);
-  const former = sideUri(namelike(file), { taskID: target.child.id, path, side: "before" });
+  const former = sideUri(namelike(file, worktree), { taskID: target.child.id, path, side: "before" });
   const title = vscode.l10n.t("{0} (Before the Task ↔ Now)", basename(path));
   await vscode.commands.executeCommand("vscode.diff", former, file, title);
 }
@@ -308,7 +315,7 @@ async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned:
 }
 
 function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChange, plan: RevertPlan): string {
-  const file = vscode.workspace.asRelativePath(path);
+  const file = shownPath(path, worktreeDirectory(context.known, target.child.id));
   if (plan.kind === "refused") return reasonOf(context, target, { path, reason: plan.reason });
   if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted because the task created it", file);
   return plan.kind === "write" && plan.isMerged ? vscode.l10n.t("{0}: later changes are kept", file) : file;
@@ -319,8 +326,8 @@ function excerptOf(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, NAMED_FILES), vscode.l10n.t("and {0} more", lines.length - NAMED_FILES)];
 }
 
-function reasonOf({ known }: ReviewContext, { changes }: ChangedBy, refused: RefusedFile): string {
+function reasonOf({ known }: ReviewContext, { child, changes }: ChangedBy, refused: RefusedFile): string {
   const change = changes.files.find(({ path }) => path === refused.path);
   const names = change?.workedOnBy.map((id) => nameOf(known, id));
-  return refusalSentence(refused, names ?? []);
+  return refusalSentence(refused, names ?? [], worktreeDirectory(known, child.id));
 }

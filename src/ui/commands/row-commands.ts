@@ -3,23 +3,22 @@ import * as vscode from "vscode";
 import type { ProgramCall } from "../../engine/connection.ts";
 import type { OpenRequest } from "../../engine/engine.ts";
 import { Refusal } from "../../engine/errors.ts";
-import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
+import { oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage, showError, showIfLong } from "../messages.ts";
-import { title, withoutLinks } from "../plain-text.ts";
+import { title } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
+import { nameOf } from "../worktrees/owner.ts";
+import { remedied } from "../worktrees/remedies.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick.ts";
-
-/** Characters of a description in a message. */
-const NAME_LENGTH = 80;
 
 export async function showOutput(context: CommandContext, argument: unknown): Promise<void> {
   const child = await pickChild(context, argument, { title: vscode.l10n.t("Show Output") });
@@ -93,7 +92,7 @@ interface Resuming {
 
 /** Asks for a follow-up to a completed task and resumes it; a subagent launched elsewhere is also adopted. */
 export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
-  const { memory, promptEditors, tasks, logger } = context;
+  const { memory, promptEditors, logger } = context;
   const { id, description, status } = child;
   if (status !== "completed" && status !== "idle")
     throw new Refusal(
@@ -129,7 +128,7 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
   const send: Step<Resuming> = {
     take: async () => {
       try {
-        return { state: { task: await memory.send(draft, (text) => tasks.resume(id, text)) } };
+        return { state: { task: await memory.send(draft, (text) => remedied(context).resume(id, text)) } };
       } catch (error) {
         logger.error("Couldn't resume the task.", error);
         return { state: { problem: humanMessage(error) }, to: ask };
@@ -146,7 +145,7 @@ export async function retry(context: PromptContext, argument: unknown): Promise<
     none: vscode.l10n.t("No failed or cancelled tasks."),
   });
   if (!task) return undefined;
-  const next = await context.tasks.retry(task.id);
+  const next = await remedied(context).retry(task.id);
   context.reveal(next.id);
   return next;
 }
@@ -266,11 +265,6 @@ export async function forEach<T>(
   const failed = settled.find((one) => one.status === "rejected");
   if (failed) void showError(failed.reason, logger);
   return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-}
-
-/** The name of a task in a message. */
-export function nameOf({ description }: Child): string {
-  return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
 }
 
 export async function clear(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {

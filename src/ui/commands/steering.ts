@@ -3,6 +3,7 @@ import { isRunning, isTask } from "../../engine/subagent.ts";
 import { isQueued, type Task, waitingMessage } from "../../engine/task.ts";
 import { humanMessage } from "../messages.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
+import { remedied } from "../worktrees/remedies.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { PromptContext } from "./command.ts";
 import { pickChild } from "./pick.ts";
@@ -60,7 +61,7 @@ export async function continueTask(context: PromptContext, argument: unknown): P
     draft: `continue ${id}`,
     initial:
       (isTask(child) ? waitingMessage(child) : undefined) ?? vscode.l10n.t("Continue where you left off."),
-    send: (text) => context.tasks.continue(id, text),
+    send: (text) => remedied(context).continue(id, text),
   });
   if (next) context.reveal(next.id);
   return next;

@@ -7,7 +7,8 @@ import { title } from "../plain-text.ts";
 import { alwaysWords, asker, requestWords } from "../requests/request-words.ts";
 import { OutputSession } from "./output-session.ts";
 import type { PanelParts } from "./output-panels.ts";
-import { worktreeDirectory } from "../worktrees/places.ts";
+import { worktreeDirectory } from "../worktrees/owner.ts";
+import { remedied } from "../worktrees/remedies.ts";
 import { openWorkspaceFile } from "./workspace-file.ts";
 
 /** Fills a panel with one task, and connects its session to the editor. */
@@ -17,27 +18,31 @@ export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: P
     action.then(undefined, (error: unknown) => void showError(error, logger));
   const folder = (): string | undefined =>
     worktreeDirectory(parts.known, taskID) ?? folders.of(taskID)?.uri.fsPath;
-  return new OutputSession(taskID, parts, {
-    translations: vscode.l10n.bundle ?? {},
-    wording: { title: (request) => requestWords(request).title, asker, always: alwaysWords },
-    folder,
-    connection: () => connectionOf(folders, taskID),
-    onDidChangeConnection: (listener) =>
-      vscode.Disposable.from(
-        folders.onDidChange(listener),
-        folders.follow(({ connector }) => connector.onDidChange(listener)),
-      ),
-    post: (message) => void panel.webview.postMessage(message),
-    setTitle: (text) => (panel.title = title(text)),
-    run: (command) => orShow(vscode.commands.executeCommand(`asyncagents.${command}`, taskID)),
-    openDocument: (name, text) => void documents.open(name, text),
-    openFile: (path, position) => openWorkspaceFile(path, position, folder()),
-    openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
-    openSession: (id) => void orShow(vscode.commands.executeCommand("asyncagents.showOutput", id)),
-    copyText: (text) => void orShow(vscode.env.clipboard.writeText(text)),
-    describe: humanMessage,
-    translate,
-  });
+  return new OutputSession(
+    taskID,
+    { ...parts, tasks: { ...parts.tasks, ...remedied(parts) } },
+    {
+      translations: vscode.l10n.bundle ?? {},
+      wording: { title: (request) => requestWords(request).title, asker, always: alwaysWords },
+      folder,
+      connection: () => connectionOf(folders, taskID),
+      onDidChangeConnection: (listener) =>
+        vscode.Disposable.from(
+          folders.onDidChange(listener),
+          folders.follow(({ connector }) => connector.onDidChange(listener)),
+        ),
+      post: (message) => void panel.webview.postMessage(message),
+      setTitle: (text) => (panel.title = title(text)),
+      run: (command) => orShow(vscode.commands.executeCommand(`asyncagents.${command}`, taskID)),
+      openDocument: (name, text) => void documents.open(name, text),
+      openFile: (path, position) => openWorkspaceFile(path, position, folder()),
+      openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
+      openSession: (id) => void orShow(vscode.commands.executeCommand("asyncagents.showOutput", id)),
+      copyText: (text) => void orShow(vscode.env.clipboard.writeText(text)),
+      describe: humanMessage,
+      translate,
+    },
+  );
 }
 
 /** The connection of a session's folder, or of all folders together. */

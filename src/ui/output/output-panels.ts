@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { FoundAt } from "../../protocol/output.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
+import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { OutputParts } from "./output-parts.ts";
 import type { OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
@@ -11,6 +12,7 @@ import { loadPage, pageOptions } from "./web-page.ts";
 const VIEW_TYPE = "asyncagents.output";
 
 export interface PanelParts extends OutputParts {
+  readonly tasks: TaskCommands;
   readonly folders: Folders;
   readonly documents: TextDocuments;
 }

@@ -16,8 +16,7 @@ export async function openWorkspaceFile(
   position?: FilePosition,
   first?: string,
 ): Promise<void> {
-  const all = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
-  const folders = [...(first === undefined ? [] : [first]), ...all.filter((folder) => folder !== first)];
+  const folders = foldersOf(first);
   const candidates = folders.map((folder) => resolve(folder, path));
   const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
   if (inside.length === 0)
@@ -34,6 +33,12 @@ export async function openWorkspaceFile(
     return;
   }
   throw new Refusal("invalid-argument", sentence("{0} wasn't found in this workspace.", path));
+}
+
+/** The folders of the workspace, after the one in which an agent works. */
+function foldersOf(first: string | undefined): readonly string[] {
+  const all = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
+  return [...(first === undefined ? [] : [first]), ...all.filter((folder) => folder !== first)];
 }
 
 /** Whether it is a file in one of the folders, and not a link to one elsewhere. */
@@ -56,9 +61,12 @@ function isInside(folder: string, file: string): boolean {
   return path !== "" && path !== ".." && !/^\.\.[\\/]/.test(path) && !isAbsolute(path);
 }
 
-/** The current state of a path. It is `outside` if the path leads out of the workspace, or is itself a link. */
-export async function presentFile(path: string): Promise<Present> {
-  const folders = vscode.workspace.workspaceFolders?.map(({ uri }) => uri.fsPath) ?? [];
+/**
+ * The current state of a path. It is `outside` if the path leads out of the workspace and of the worktree, or is itself
+ * a link.
+ */
+export async function presentFile(path: string, worktree?: string): Promise<Present> {
+  const folders = foldersOf(worktree);
   try {
     const [place, ...realFolders] = await Promise.all([
       realPlace(path),

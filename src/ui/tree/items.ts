@@ -342,7 +342,8 @@ function contextWords(child: Child): readonly string[] {
     ...common,
     ...(child.status === "error" || child.status === "cancelled" ? ["retryable"] : []),
     ...(child.isForked ? ["forked"] : []),
-    ...(child.worktree ? ["isolated"] : []),
+    // A worktree whose work is settled is removed.
+    ...(child.worktree ? [child.worktree.outcome ? "isolated gone" : "isolated"] : []),
     // The status `resumed` already adds this word, which means that the task was resumed at least once.
     ...(child.resumeCount > 0 && child.status !== "resumed" ? ["resumed"] : []),
   ];

@@ -1,16 +1,14 @@
 import * as vscode from "vscode";
 import type { BringBackPlan, FileChoice, PlannedFile } from "../../engine/bring-back.ts";
-import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { TaskContext } from "../commands/command.ts";
 import type { Folder } from "../folders/folders.ts";
 import { showError, showIfLong } from "../messages.ts";
-import { withoutIcons, withoutLinks } from "../plain-text.ts";
+import { withoutIcons } from "../plain-text.ts";
 import { askChoice, pickAny, type Choice, type ListItem } from "../quick-input.ts";
 import { BACK } from "../wizard.ts";
 import { changeTexts, presentText, unsavedOf, unsavedTexts, type TextChange } from "./editor-texts.ts";
-import { pickIsolated, type IsolatedTask } from "./places.ts";
-
-const NAME_LENGTH = 80;
+import { nameOf, type IsolatedTask } from "./owner.ts";
+import { pickPresent } from "./places.ts";
 
 /** What the user wants to bring back, or that the agent should merge first. */
 export type Decision = readonly FileChoice[] | "agent";
@@ -25,7 +23,7 @@ interface Planned {
 
 /** Brings the work of an isolated task back into the folder: shows what would change, asks, then writes. */
 export async function bringBack(context: TaskContext, argument: unknown): Promise<void> {
-  const picked = await pickIsolated(context, argument, vscode.l10n.t("Bring Back"));
+  const picked = await pickPresent(context, argument, vscode.l10n.t("Bring Back"));
   if (!picked) return;
   const { task, folder } = picked;
   const planned = await planBringBack(task, folder);
@@ -38,7 +36,7 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
   else if (decision && decision.length > 0)
-    offerUndo(await write(planned, decision), decision.length, task).catch((error: unknown) =>
+    offerUndo(planned, decision, await write(planned, decision)).catch((error: unknown) =>
       showError(error, context.logger),
     );
 }
@@ -193,17 +191,18 @@ export async function write(
   };
 }
 
-async function offerUndo(undoBringBack: UndoBringBack, count: number, task: IsolatedTask): Promise<void> {
+async function offerUndo(
+  { task }: Planned,
+  choices: readonly FileChoice[],
+  undoBringBack: UndoBringBack,
+): Promise<void> {
   const undo = vscode.l10n.t("Undo");
   const name = nameOf(task);
+  const count = choices.filter(({ take }) => take !== "mine").length;
   const message =
     count === 1
       ? vscode.l10n.t('Brought back 1 file from "{0}".', name)
       : vscode.l10n.t('Brought back {0} files from "{1}".', count, name);
-  if ((await vscode.window.showInformationMessage(message, undo)) === undo) await undoBringBack();
-}
-
-/** The name of a task in a message. */
-export function nameOf({ description }: IsolatedTask): string {
-  return withoutLinks(excerpt(oneLine(description), NAME_LENGTH));
+  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
+  await showIfLong(vscode.l10n.t("Restoring…"), undoBringBack());
 }

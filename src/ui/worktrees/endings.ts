@@ -8,15 +8,15 @@ import { connectedFolder } from "../folders/folders.ts";
 import { showError, showIfLong } from "../messages.ts";
 import { withoutIcons, withoutLinks } from "../plain-text.ts";
 import { format } from "../tree/words.ts";
-import { nameOf } from "./bring-back.ts";
-import { pickIsolated } from "./places.ts";
+import { nameOf } from "./owner.ts";
+import { pickPresent } from "./places.ts";
 
 /** The number of files that a confirmation names. */
 const NAMED_FILES = 12;
 
 export async function createBranch(context: TaskContext, argument: unknown): Promise<void> {
   const title = vscode.l10n.t("Create Branch from Worktree");
-  const picked = await pickIsolated(context, argument, title);
+  const picked = await pickPresent(context, argument, title);
   if (!picked) return;
   const { task, folder } = picked;
   const branch = await vscode.window.showInputBox({
@@ -42,7 +42,7 @@ function isBranchName(text: string): boolean {
 
 /** Discards the work of an isolated task, after listing what that is. */
 export async function discardWorktree(context: TaskContext, argument: unknown): Promise<void> {
-  const picked = await pickIsolated(context, argument, vscode.l10n.t("Discard Worktree"));
+  const picked = await pickPresent(context, argument, vscode.l10n.t("Discard Worktree"));
   if (!picked) return;
   const { task, folder } = picked;
   if (isActive(task))
@@ -58,6 +58,7 @@ export async function discardWorktree(context: TaskContext, argument: unknown): 
   const question = vscode.l10n.t('Discard the work of "{0}"?', nameOf(task));
   const detail = [
     ...fileLines(files),
+    "",
     vscode.l10n.t("For 30 days, it is kept under a hidden Git ref, except for ignored files."),
   ].join("\n");
   const options = { modal: true, detail };
@@ -68,7 +69,8 @@ export async function discardWorktree(context: TaskContext, argument: unknown): 
   vscode.window
     .showInformationMessage(message, undo)
     .then(async (choice) => {
-      if (choice === undo) await folder.calls.undoDiscard(task.id, ref);
+      if (choice === undo)
+        await showIfLong(vscode.l10n.t("Restoring…"), folder.calls.undoDiscard(task.id, ref));
     })
     .then(undefined, (error: unknown) => showError(error, context.logger));
 }
@@ -134,7 +136,9 @@ function worktreeItem(worktree: ListedWorktree): WorktreeItem {
       ? vscode.l10n.t("can't be read")
       : files.length === 0
         ? vscode.l10n.t("no changes")
-        : vscode.l10n.t("{0} files changed", files.length);
+        : files.length === 1
+          ? vscode.l10n.t("1 file changed")
+          : vscode.l10n.t("{0} files changed", files.length);
   return {
     worktree,
     label: withoutIcons(task?.description ?? name),

@@ -206,6 +206,17 @@ describe("A worktree", () => {
     assert.deepEqual(filesOf(root), files);
   });
 
+  it("is made again with its task's result if its folder was deleted since", async () => {
+    const repository = dirtyRepository();
+    const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    writeFiles(root, { "new.txt": "by the agent\n" });
+    const files = filesOf(root);
+    await keep({ directory: root, as: "result" });
+    rmSync(root, { recursive: true });
+    await remakeWorktree({ folder: repository.root, name, root });
+    assert.deepEqual(filesOf(root), files);
+  });
+
   it("of somebody else is never touched, whatever its name", async () => {
     const repository = new ARepository().commit({ "a.txt": "a\n" });
     const root = join(`${repository.root}.worktrees`, "add-tests");
