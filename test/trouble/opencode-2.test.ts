@@ -103,7 +103,7 @@ describe("where OpenCode 2 is installed", () => {
 
   it("the difference between the versions is one click away", async () => {
     await open([fakeOpenCode2]);
-    await welcome("OpenCode 2 is installed").getByRole("link", { name: "Learn more" }).click();
+    await welcome("OpenCode 2 is installed").locator("a", { hasText: "Learn more" }).click();
     await workbench.webviewFrame().getByText("Tested versions").waitFor();
     await takePictures(workbench, "opencode-2-difference");
   });
@@ -122,7 +122,7 @@ describe("where OpenCode 2 is installed", () => {
   it("[OC2-4] with both versions, one notification offers a database of the extension's own, which is used if the user agrees", async () => {
     await open([fakeOpenCode2, openCodeBinary()]);
     await isReady();
-    const offer = workbench.notification("OpenCode 2 is installed, too");
+    const offer = workbench.notification("shares its database");
     await offer.getByRole("button", { name: "Learn More" }).waitFor();
     await takePictures(workbench, "own-database");
     const database = join(stateFolder(), "opencode.db");
