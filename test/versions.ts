@@ -3,7 +3,6 @@
  * and the newest tested one. `npm run test:versions -- 1.18.20` runs them with that version.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { TESTED_VERSIONS } from "../src/opencode/versions.ts";
 import { openCodeBinary, openCodeIn } from "./support/opencode.ts";
@@ -31,10 +30,13 @@ function executableOf(version: string): string {
   if (version === TESTED_VERSIONS.newest) return openCodeBinary();
   const folder = resolve("node_modules", ".cache", `opencode-${version}`);
   const install = ["install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"];
-  if (!existsSync(folder))
-    spawnSync("npm", [...install, `opencode-ai@${version}`], { stdio: "inherit", shell });
-  const binary = openCodeIn(folder);
-  // Otherwise it is one of the dependencies.
-  if (binary?.startsWith(folder) !== true) throw new Error(`There is no OpenCode ${version} in ${folder}.`);
+  const installed = (): string | undefined => {
+    const binary = openCodeIn(folder);
+    // Otherwise it is one of the dependencies.
+    return binary?.startsWith(folder) ? binary : undefined;
+  };
+  if (!installed()) spawnSync("npm", [...install, `opencode-ai@${version}`], { stdio: "inherit", shell });
+  const binary = installed();
+  if (binary === undefined) throw new Error(`OpenCode ${version} could not be installed in ${folder}.`);
   return binary;
 }

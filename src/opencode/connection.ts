@@ -50,7 +50,7 @@ export interface ConnectionOptions {
   readonly settings: () => ServerSettings;
   /** The password that a user entered for this URL. */
   readonly password: (url: string) => Promise<string | undefined>;
-  readonly ownServers: Pick<OwnServers, "adopt" | "start" | "stop">;
+  readonly ownServers: Pick<OwnServers, "adopt" | "search" | "start" | "stop">;
   /** The complete environment for starting a server. Read again at each start. */
   readonly env: Environment;
   /** Adapts the environment for a server that is being started. Defaults to no change. */
@@ -246,9 +246,11 @@ export class OpenCodeConnection implements Disposable {
     const { url } = settings();
     if (url) return findServerByUrl({ url, password, env }, search);
     search.onProgress(sentence("Looking for OpenCode…"));
-    this.wanted = await this.ownServer();
-    search.signal.throwIfAborted();
-    return how === "adopt" ? ownServers.adopt(this.wanted, search) : ownServers.start(this.wanted, search);
+    return ownServers.search(async () => {
+      this.wanted = await this.ownServer();
+      search.signal.throwIfAborted();
+      return how === "adopt" ? ownServers.adopt(this.wanted, search) : ownServers.start(this.wanted, search);
+    });
   }
 
   private async ownServer(): Promise<Wanted> {

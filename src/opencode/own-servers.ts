@@ -32,8 +32,20 @@ export class OwnServers {
   /** By the keys of their programs. */
   private readonly servers = new Map<string, OwnServer>();
   private readonly lookups = new KeyedQueue();
+  private readonly searches = new Set<Promise<unknown>>();
 
   constructor(private readonly options: OwnServersOptions) {}
+
+  /** Runs a search for the server that a folder needs. Until it is over, no server counts as unused. */
+  async search<T>(search: () => Promise<T>): Promise<T> {
+    const result = search();
+    this.searches.add(result);
+    try {
+      return await result;
+    } finally {
+      this.searches.delete(result);
+    }
+  }
 
   /** Joins the program's running server. Undefined if there is none. Throws a `ConnectionError` if it is unusable. */
   async adopt(wanted: Wanted, search: Search): Promise<Attachment | undefined> {
@@ -61,10 +73,12 @@ export class OwnServers {
   /** Ends the servers that an earlier daemon left and that no folder uses. */
   async sweep(): Promise<void> {
     const { stateFolder } = this.options;
-    for (const key of serverKeys(await readdir(stateFolder)))
+    for (const key of serverKeys(await readdir(stateFolder))) {
+      while (this.searches.size > 0) await Promise.allSettled(this.searches);
       await this.lookups.run(key, async () => {
         if (!this.servers.has(key)) await endOrphan(serverFiles(stateFolder, key).state);
       });
+    }
   }
 
   /** @param start creates the server if there is none */

@@ -21,7 +21,7 @@ async function offer(): Promise<void> {
   const use = vscode.l10n.t("Use Own Database");
   const explain = vscode.l10n.t("Learn More");
   const text = vscode.l10n.t(
-    "OpenCode 2 is installed, too, and keeps its sessions in the database that Async Agents uses. Async Agents can use its own, which begins empty: existing tasks stay in the shared database, and running ones are stopped.",
+    "OpenCode 2 is installed and shares its database with Async Agents. A separate database begins empty: existing tasks stay in the shared one, and running tasks are stopped.",
   );
   const choice = await vscode.window.showInformationMessage(withoutLinks(text), use, explain);
   if (choice === explain) await vscode.commands.executeCommand("_asyncagents.explainOpenCode2");

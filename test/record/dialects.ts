@@ -1,4 +1,4 @@
-/* How each major version of OpenCode is called. That of version 2 is from its documentation and source, and never ran. */
+/* How to call each major version of OpenCode. Version 2: from its documentation and source; never run. */
 
 export interface Call {
   readonly method: "GET" | "POST" | "DELETE";
@@ -30,8 +30,9 @@ export interface Dialect {
   answer(sessionID: string, asked: Asked): Call;
   /** What can be read of a session once its turn has ended. */
   reads(sessionID: string): readonly string[];
-  /** Whether an event of this type says that the model has begun to answer, or that the turn has ended. */
+  /** Whether an event of this type says that the model has begun to answer. */
   hasBegun(type: string): boolean;
+  /** Whether an event of this type says that the turn has ended. */
   hasEnded(type: string): boolean;
 }
 

@@ -18,8 +18,9 @@ export interface Target {
 export interface RecorderOptions {
   /** The file that is written: one JSON value per line. */
   readonly file: string;
-  /** How long a turn may take, and how long to wait for what may never come after a crash, in milliseconds. */
+  /** How long a turn may take, in milliseconds. */
   readonly turnMs: number;
+  /** How long to wait, after a crash, for events that may never come, in milliseconds. */
   readonly crashMs: number;
 }
 
@@ -59,7 +60,7 @@ export class Recorder {
     if (json !== undefined) return DIALECTS[2];
     const health = await this.call({ method: "GET", path: "/global/health" });
     if (health.json !== undefined) return DIALECTS[1];
-    throw new Error("This is no OpenCode server, or the password is wrong. Set OPENCODE_SERVER_PASSWORD.");
+    throw new Error("This is no OpenCode server, or the password is wrong. Set OPENCODE_PASSWORD.");
   }
 
   /** Waits for the models, which version 2 learns after it has started. */

@@ -1,8 +1,8 @@
 /**
  * `npm run record -- /path/to/opencode`: starts that OpenCode with a home of its own and a scripted model, and records
  * how it answers and what its events say in a few turns, also when it is killed. `npm run record -- http://127.0.0.1:49374`
- * records a running server, with its model, in sessions that are made for that in a new folder; its password is taken from
- * OPENCODE_PASSWORD or OPENCODE_SERVER_PASSWORD. Passwords, keys and the paths of folders are replaced.
+ * records a running server, with its model, in new sessions of a new folder; OPENCODE_PASSWORD or OPENCODE_SERVER_PASSWORD holds
+ * its password. Passwords, keys and the paths of folders are replaced.
  */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";

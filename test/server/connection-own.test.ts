@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync, realpathSync, symlinkSync, writeFileSync } 
 import { basename, join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
-import type { OpenCodeConnection } from "../../src/opencode/connection.ts";
+import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
 import {
   readServerState,
   serverKeys,
@@ -221,6 +221,25 @@ describe("Connection to a server that the extension starts", function () {
       () => after.state.kind === "connected" && desk.state()?.pid !== state?.pid,
       60_000,
     );
+  });
+
+  it("is not stopped by the next daemon while a folder is still searching for it", async () => {
+    desk = Desk.open();
+    await desk.connection().connect();
+    const state = desk.state();
+    await desk.nextDaemon();
+    let swept: Promise<void> | undefined;
+    const serverEnv: ConnectionOptions["serverEnv"] = async (env) => {
+      swept = desk.servers.sweep();
+      // As long as the sweep would take to find the server.
+      await readServerState(desk.statePath());
+      await startOf(state?.pid ?? 0);
+      return env;
+    };
+    assert.equal(await desk.connection({}, { serverEnv }).adopt(), true);
+    await swept;
+    assert.deepEqual(desk.state(), state);
+    assert.ok(isAlive(state?.pid ?? 0));
   });
 
   it("is stopped by the next daemon if no folder needs it", async function () {

@@ -16,15 +16,16 @@ interface DeskFolder {
 describe("one daemon for windows on three folders", function () {
   this.timeout(180_000);
   let model: ScriptedModel;
+  let desk: DaemonDesk;
   let folders: readonly DeskFolder[];
 
   before(async () => {
     model = await startScriptedModel();
-    const desk = await DaemonDesk.open(model);
+    desk = await DaemonDesk.open(model);
     folders = await Promise.all([desk, desk.elsewhere(), desk.elsewhere()].map(open));
   });
   after(async () => {
-    for (const { desk } of folders ?? []) await desk.close();
+    await desk?.close();
     await model?.stop();
   });
 
@@ -100,7 +101,7 @@ describe("one daemon for windows on three folders", function () {
   });
 
   it("does not join a server for a folder that nobody uses, even if it could share a running one", async () => {
-    const { folder, close } = (folders[0]?.desk.elsewhere() ?? assert.fail()).window();
+    const { folder, close } = desk.elsewhere().window();
     await folder.calls.join();
     assert.equal(folder.connection(), "disconnected");
     await folder.calls.connect();

@@ -63,11 +63,14 @@ interface DeskOptions {
 
 /** A user's machine: a private state folder, a folder to work in, and the bundles of the extension. */
 export class DaemonDesk extends DaemonState {
-  private readonly windows: DaemonWindow[] = [];
   readonly env: DeskPlace["env"];
   private readonly release: Release;
 
-  constructor(readonly place: DeskPlace) {
+  /** @param windows those of the user in all folders; this desk adds its own */
+  constructor(
+    readonly place: DeskPlace,
+    private readonly windows: DaemonWindow[] = [],
+  ) {
     super(place.stateFolder, place.directory);
     this.env = place.env;
     this.release = { version: "0.1.0", Client: DaemonClient, script: place.script };
@@ -88,7 +91,7 @@ export class DaemonDesk extends DaemonState {
 
   /** Another folder of the same user. */
   elsewhere(): DaemonDesk {
-    return new DaemonDesk({ ...this.place, directory: tempDir("work") });
+    return new DaemonDesk({ ...this.place, directory: tempDir("work") }, this.windows);
   }
 
   /**
@@ -138,7 +141,7 @@ export class DaemonDesk extends DaemonState {
     return this.from((client) => client.stop([this.directory]));
   }
 
-  /** Closes all windows, and ends the daemon and its servers. */
+  /** Closes all windows of the user, because each would start the next daemon, and ends the daemon and its servers. */
   async close(): Promise<void> {
     for (const window of this.windows) window.close();
     await endAll(this.stateFolder);

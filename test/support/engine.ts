@@ -34,6 +34,7 @@ export interface EngineWindow {
 
 /** For connections to a server by address. */
 export const noOwnServers: ConnectionOptions["ownServers"] = {
+  search: (search) => search(),
   adopt: () => Promise.reject(new Error("No server may be started here.")),
   start: () => Promise.reject(new Error("No server may be started here.")),
   stop: () => Promise.reject(new Error("No server may be started here.")),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { fakeOpenCode2 } from "../server/desk.ts";
@@ -15,6 +15,7 @@ import {
 } from "../support/opencode.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { systemTheme, takePictures } from "../ui/support/pictures.ts";
 import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/support/workbench.ts";
 
@@ -57,6 +58,8 @@ describe("where OpenCode 2 is installed", () => {
   const welcome = (text: string) => workbench.page.locator(".welcome-view", { hasText: text });
   const isReady = () => welcome("No background tasks").waitFor({ timeout: 60_000 });
 
+  const stateFolder = () => defaultStateFolder({ platform: process.platform, env: hermeticEnv(home), home });
+
   async function setUpOpenCode1(): Promise<void> {
     await welcome("OpenCode 2 is installed").getByRole("button", { name: "Set Up OpenCode 1" }).click();
     await workbench.quickInput.shows("OpenCode 2.3.2 is installed, but Async Agents works with OpenCode 1");
@@ -78,10 +81,7 @@ describe("where OpenCode 2 is installed", () => {
 
     await workbench.quickInput.choose("Install OpenCode 1 in a Terminal");
     const terminal = workbench.page.locator(".terminal-wrapper .xterm-rows");
-    const folder = join(
-      defaultStateFolder({ platform: process.platform, env: hermeticEnv(home), home }),
-      "opencode-1",
-    );
+    const folder = join(stateFolder(), "opencode-1");
     // The terminal breaks long lines.
     await terminal.filter({ hasText: /npm install --prefix/ }).waitFor();
     const told = workbench.notification("Press Enter in the terminal");
@@ -103,7 +103,7 @@ describe("where OpenCode 2 is installed", () => {
 
   it("the difference between the versions is one click away", async () => {
     await open([fakeOpenCode2]);
-    await welcome("OpenCode 2 is installed").locator("a", { hasText: "what the difference is" }).click();
+    await welcome("OpenCode 2 is installed").locator("a", { hasText: "Learn more" }).click();
     await workbench.webviewFrame().getByText("Tested versions").waitFor();
     await takePictures(workbench, "opencode-2-difference");
   });
@@ -117,6 +117,25 @@ describe("where OpenCode 2 is installed", () => {
     await workbench.quickInput.enter("Say hello.");
     const completed = workbench.page.locator('[aria-label*="completed"]');
     await workbench.treeItem("Say hello").and(completed).waitFor({ timeout: 60_000 });
+  });
+
+  it("[OC2-4] with both versions, one notification offers a database of the extension's own, which is used if the user agrees", async () => {
+    await open([fakeOpenCode2, openCodeBinary()]);
+    await isReady();
+    const offer = workbench.notification("shares its database");
+    await offer.getByRole("button", { name: "Learn More" }).waitFor();
+    await takePictures(workbench, "own-database");
+    const database = join(stateFolder(), "opencode.db");
+    assert.equal(existsSync(database), false);
+    await offer.getByRole("button", { name: "Use Own Database" }).click();
+    await until("the database", () => existsSync(database), 60_000);
+    await isReady();
+
+    await workbench.changeSettings({ "asyncagents.server.ownDatabase": false });
+    await workbench.reload();
+    await workbench.openView();
+    await isReady();
+    assert.equal(await offer.count(), 0);
   });
 
   it("[OC2-3] a server of version 2 at the configured address is named, and the address can be changed", async () => {

@@ -9,6 +9,7 @@ import type { ToolResult } from "../../../src/tools/tool.ts";
 import { TOOLS } from "../../../src/tools/tools.ts";
 import { realClock } from "../../support/engine.ts";
 import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
 
 const server = "http://127.0.0.1:49374";
 
@@ -118,7 +119,7 @@ describe("The plugin in a fake OpenCode 2", () => {
     assert.equal((await run("asyncagents_task", {})).content, "The prompt is empty.");
   });
 
-  it("a turn that is aborted ends its call", async () => {
+  it("if a turn is aborted, its call is aborted, too, and answered", async () => {
     const turn = new AbortController();
     let held: AbortSignal | undefined;
     await serve((_, signal) => {
@@ -128,6 +129,6 @@ describe("The plugin in a fake OpenCode 2", () => {
     });
     await host.load({ tools: true });
     assert.match((await run("asyncagents_output", {}, turn.signal)).content, /abort/i);
-    assert.ok(held);
+    await until("the end of the call", () => held?.aborted);
   });
 });
