@@ -16,10 +16,10 @@ const PARTS = {
   tools: { parts: ["engine"], packages: ["zod"] },
   bridge: { parts: ["engine", "state", "tools"], packages: ["node:", "zod"] },
   plugin: { parts: ["bridge", "opencode", "rpc", "state", "tools"], packages: ["node:", "zod"] },
-  rpc: { parts: ["engine", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
+  rpc: { parts: ["engine", "protocol", "state"], packages: ["node:", "vscode-jsonrpc", "zod"] },
   /** Joins what works on folders into a process of its own. */
   daemon: {
-    parts: ["bridge", "engine", "git", "opencode", "rpc", "state", "tokens", "tools"],
+    parts: ["bridge", "engine", "git", "opencode", "protocol", "rpc", "state", "tokens", "tools"],
     packages: ["node:", "zod"],
   },
   ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },

@@ -87,7 +87,7 @@ export function folderOpener(host: FolderHost): FolderOpener {
         return mirror.calls;
       },
       open: () => mirror.open(),
-      openTranscript: (id) => mirror.openTranscript(id),
+      openConversation: (id, send) => mirror.openConversation(id, send),
       allowSetup: (command) => {
         state.allowedSetup = command;
         return configure();

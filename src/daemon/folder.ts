@@ -7,14 +7,15 @@ import type { Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { Task } from "../engine/task.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
-import type { Transcript } from "../engine/transcript.ts";
 import { FolderWorktrees } from "../git/folder-worktrees.ts";
 import { OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
 import { DATABASE } from "../opencode/server-program.ts";
 import type { ServerEvents } from "../opencode/server-events.ts";
+import type { ConversationMessage } from "../protocol/output.ts";
 import type {
+  Conversation,
   Environment,
   FolderCalls,
   FolderChange,
@@ -26,6 +27,7 @@ import type {
 } from "../rpc/contract.ts";
 import { memoryOf } from "../state/processes.ts";
 import { Connecting } from "./connecting.ts";
+import { ShownConversation, type Speaker } from "./conversation/shown-conversation.ts";
 import { createFolderCalls } from "./folder-calls.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { StateFile } from "./state-files.ts";
@@ -169,8 +171,13 @@ export class DaemonFolder implements FolderService, Disposable {
     this.feed.flush();
   }
 
-  openTranscript(id: string): Promise<Transcript> {
-    return this.engine.transcript(id);
+  async openConversation(id: string, send: (message: ConversationMessage) => void): Promise<Conversation> {
+    const { engine, directory } = this;
+    const speaker = (): Speaker => ({
+      child: engine.child(id),
+      folder: engine.worktreeOf(id) ?? directory,
+    });
+    return new ShownConversation(await engine.transcript(id), speaker, send);
   }
 
   /** Applies the settings of the window that changed them last. */

@@ -328,6 +328,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     }
   }
 
+  /** The directory of the worktree in which a session's agent works. Undefined if it works in the folder. */
+  worktreeOf(sessionID: string): string | undefined {
+    return this.parts.worktrees.of(sessionID)?.directory;
+  }
+
   /** The input of the tool call that made a request. Undefined if it is not known. */
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
     if (request.type !== "permission" || !request.call) return undefined;

@@ -286,6 +286,29 @@ export type PanelMessage =
   /** Answers the request with that ID. */
   | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer };
 
+/** What the conversation tells the page. */
+export type ConversationMessage = Extract<
+  HostMessage,
+  { readonly type: "conversation" | "changes" | "tool-detail" | "found-in-tools" }
+>;
+
+/** What the page asks the conversation: the newest entries first. */
+export type ConversationQuestion =
+  | { readonly type: "newest" }
+  | Extract<PanelMessage, { readonly type: "earlier" | "tool-detail" | "find-in-tools" }>;
+
+/** What the page opens of the conversation. */
+export type ConversationLink = Extract<
+  PanelMessage,
+  { readonly type: "open-field" | "open-diff" | "open-session" | "open-transcript" }
+>;
+
+/** Where a {@link ConversationLink} leads. The extension in a document's `name` determines the language. */
+export type LinkTarget =
+  | { readonly type: "document"; readonly name: string; readonly text: string }
+  | { readonly type: "file"; readonly path: string }
+  | { readonly type: "session"; readonly id: string };
+
 /** Commands of the extension that the panel runs on its task. */
 export const PANEL_COMMANDS = [
   "adopt",

@@ -30,6 +30,7 @@ import { NO_ISOLATION, type IsolationSettings, type SetupSettings } from "../eng
 import type { SteerOptions } from "../engine/steering.ts";
 import type { Isolation, ModelRef, TaskRecord } from "../engine/task.ts";
 import type { OutputOptions } from "../engine/waiting.ts";
+import type { ConversationLink, ConversationQuestion } from "../protocol/output.ts";
 import type {
   ConfigPlan,
   Environment,
@@ -326,6 +327,20 @@ export const openFolder = z.strictObject({
   env: environment,
   kept: z.catch(z.optional(keptTasks), undefined),
 } satisfies Fields<OpenFolder>);
+
+export const conversationQuestion = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("newest") }),
+  z.strictObject({ type: z.literal("earlier"), before: id }),
+  z.strictObject({ type: z.literal("tool-detail"), id }),
+  z.strictObject({ type: z.literal("find-in-tools"), query: z.string() }),
+]) satisfies z.ZodMiniType<ConversationQuestion>;
+
+export const conversationLink = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("open-field"), id, field: z.string() }),
+  z.strictObject({ type: z.literal("open-diff"), id }),
+  z.strictObject({ type: z.literal("open-session"), id }),
+  z.strictObject({ type: z.literal("open-transcript") }),
+]) satisfies z.ZodMiniType<ConversationLink>;
 
 /** Validates the arguments of a call. Omitted ones become undefined. Throws a {@link Refusal} if they are invalid. */
 export function parseCall(

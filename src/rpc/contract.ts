@@ -2,12 +2,17 @@ import type { ProgramCall } from "../engine/connection.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { EngineSettings, TaskEngine } from "../engine/engine.ts";
 import type { FolderChange, FolderSnapshot } from "../engine/folder-changes.ts";
-import type { Message, ModelInfo, SessionChanges } from "../engine/server-model.ts";
+import type { ModelInfo, SessionChanges } from "../engine/server-model.ts";
 import type { Tombstone } from "../engine/find-task.ts";
 import type { Task, TaskRecord } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
-import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
 import type { WorktreeWork } from "../engine/worktree-work.ts";
+import type {
+  ConversationLink,
+  ConversationMessage,
+  ConversationQuestion,
+  LinkTarget,
+} from "../protocol/output.ts";
 
 export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/folder-changes.ts";
 
@@ -17,7 +22,7 @@ export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/fo
  */
 
 /** Increased with every change that older windows or daemons would not understand. */
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 /** The first message of a window. The daemon answers nothing else before it. */
 interface Hello {
@@ -162,7 +167,7 @@ export interface FolderClient extends Disposable {
   readonly onDidChange: Event<readonly FolderChange[]>;
   /** A call resolves after `onDidChange` has fired for the changes that it made. */
   readonly calls: FolderCalls;
-  openTranscript(id: string): Promise<Transcript>;
+  readonly openConversation: ConversationOpener;
   configure(settings: FolderSettings): void;
 }
 
@@ -174,12 +179,31 @@ export interface FolderService {
   readonly onDidChange: Event<readonly FolderChange[]>;
   /** Fires pending changes immediately. */
   flush(): void;
-  openTranscript(id: string): Promise<Transcript>;
+  readonly openConversation: ConversationOpener;
 }
+
+/** The conversation of a task or subagent, as a panel shows it. It is followed until disposed. */
+export interface Conversation extends Disposable {
+  /** The answer is sent as a message. Nothing is sent before the newest entries are asked for. */
+  ask(question: ConversationQuestion): void;
+  /** Where a link leads. Undefined if it leads nowhere (any more). */
+  open(link: ConversationLink): Promise<LinkTarget | undefined>;
+}
+
+/** Opens the conversation of a task or subagent. Each of its messages is passed to `send`, in order. */
+export type ConversationOpener = (
+  id: string,
+  send: (message: ConversationMessage) => void,
+) => Promise<Conversation>;
 
 /** The folder that a message refers to, by its real path. */
 interface OfFolder {
   readonly directory: string;
+}
+
+/** A conversation that a window follows in that folder. */
+interface OfConversation {
+  readonly key: number;
 }
 
 /** How OpenCode's plugin asks for a folder to be opened. */
@@ -213,7 +237,10 @@ export interface DaemonRequests {
   /** Opens a folder without a window, with its last settings, and joins its server. Does nothing without settings. */
   reopen(folder: OfFolder & Reopening): void;
   call(call: OfFolder & { readonly method: FolderMethod; readonly args: readonly unknown[] }): unknown;
-  openTranscript(transcript: OfFolder & { readonly id: string }): OpenedTranscript;
+  /** Follows a conversation. The window chooses its key. */
+  openConversation(conversation: OfFolder & OfConversation & { readonly id: string }): void;
+  askConversation(question: OfFolder & OfConversation & { readonly question: ConversationQuestion }): void;
+  openLink(link: OfFolder & OfConversation & { readonly link: ConversationLink }): LinkTarget | undefined;
   /** The path of OpenCode's executable. Rejects with a `ConnectionError` if there is none that can be used. */
   findExecutable(search: ExecutableSearch): string;
   /** The terminal command that installs OpenCode 1. Undefined if nothing on this machine can do that. */
@@ -231,22 +258,14 @@ export interface DaemonRequests {
 export interface WindowNotifications {
   configure(settings: OfFolder & { readonly settings: FolderSettings }): void;
   close(folder: OfFolder): void;
-  closeTranscript(transcript: { readonly key: number }): void;
+  closeConversation(conversation: OfFolder & OfConversation): void;
 }
 
 /** Messages from the daemon to windows. */
 export interface DaemonNotifications {
   changes(changes: OfFolder & { readonly changes: readonly FolderChange[] }): void;
-  transcript(update: { readonly key: number; readonly change: TranscriptChange }): void;
+  conversation(told: OfFolder & OfConversation & { readonly message: ConversationMessage }): void;
   log(line: LogLine): void;
-}
-
-/** A conversation that a window follows. */
-export interface OpenedTranscript {
-  /** Identifies the transcript within the connection of this window. */
-  readonly key: number;
-  readonly sessionID: string;
-  readonly messages: readonly Message[];
 }
 
 export interface LogLine {

@@ -14,7 +14,7 @@ import { notReached, Silence } from "./daemon-failures.ts";
 import { DaemonFiles } from "./daemon-files.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import { endDaemon, reachDaemon, type DaemonPlace } from "./reach-daemon.ts";
-import { RemoteFolder, type DaemonAccess, type RemoteTranscript } from "./remote-folder.ts";
+import { RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
 
 /** The delay before the second retry. It doubles with each further one. */
 const RETRY_MS = 100;
@@ -52,7 +52,6 @@ export class DaemonClient implements Disposable {
   private readonly states: Emitter<DaemonState>;
   readonly onDidChangeState: Event<DaemonState>;
   private readonly folders = new Map<string, RemoteFolder>();
-  private readonly transcripts = new Map<number, RemoteTranscript>();
   private readonly access: DaemonAccess;
   /** The loop that keeps the window connected. */
   private running: Promise<void> | undefined;
@@ -68,7 +67,7 @@ export class DaemonClient implements Disposable {
     const { logger } = options;
     this.states = new Emitter((error) => logger.error("A listener to the daemon's state failed.", error));
     this.onDidChangeState = this.states.event;
-    this.access = { link: () => this.connected(), transcripts: this.transcripts, logger };
+    this.access = { link: () => this.connected(), logger };
   }
 
   get state(): DaemonState {
@@ -204,8 +203,10 @@ export class DaemonClient implements Disposable {
     switch (notification.method) {
       case "changes":
         return this.folders.get(notification.params.directory)?.take(notification.params.changes);
-      case "transcript":
-        return this.transcripts.get(notification.params.key)?.apply(notification.params.change);
+      case "conversation": {
+        const { directory, key, message } = notification.params;
+        return this.folders.get(directory)?.show(key, message);
+      }
       case "log":
         return this.options.logger[notification.params.level](notification.params.message);
     }
@@ -221,7 +222,6 @@ export class DaemonClient implements Disposable {
   private lose(link: DaemonLink): void {
     if (this.link !== link) return;
     this.link = undefined;
-    this.transcripts.clear();
     this.next = new Awaited();
     this.setState({ kind: "connecting" });
     this.reportLost(sentence("The connection to the background process was lost."));

@@ -1,18 +1,11 @@
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
-import {
-  Emitter,
-  unlessCancelled,
-  type CancelSignal,
-  type Event,
-  type OnListenerError,
-} from "../engine/event.ts";
+import { Emitter, unlessCancelled, type CancelSignal, type Event } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { Message } from "../engine/server-model.ts";
-import { TranscriptMessages } from "../engine/transcript-messages.ts";
-import type { Transcript, TranscriptChange } from "../engine/transcript.ts";
+import type { ConversationMessage } from "../protocol/output.ts";
 import type {
+  Conversation,
   FolderCalls,
   FolderChange,
   FolderClient,
@@ -29,8 +22,6 @@ import { WireClosed } from "./wire-closed.ts";
 export interface DaemonAccess {
   /** The current or next connection. Rejects if the daemon cannot be reached. */
   link(): Promise<DaemonLink>;
-  /** The open transcripts by the keys that the daemon assigned. */
-  readonly transcripts: Map<number, RemoteTranscript>;
   readonly logger: Logger;
 }
 
@@ -41,12 +32,19 @@ interface Opening {
   isOpen: boolean;
 }
 
+/** A conversation that the daemon follows for this window. */
+interface Followed {
+  readonly id: string;
+  readonly send: (message: ConversationMessage) => void;
+}
+
 /** A folder of the daemon, across reconnects. */
 export class RemoteFolder implements FolderClient {
   private settings: FolderSettings;
   private opening: Opening | undefined;
-  /** The open transcripts, each with the ID that it was opened for. */
-  private readonly transcripts = new Map<RemoteTranscript, string>();
+  /** By key. */
+  private readonly conversations = new Map<number, Followed>();
+  private lastKey = 0;
   private wasOpen = false;
   private isDisposed = false;
   private readonly changes: Emitter<readonly FolderChange[]>;
@@ -93,6 +91,11 @@ export class RemoteFolder implements FolderClient {
     if (this.opening?.isOpen) this.changes.fire(changes);
   }
 
+  /** Passes on what a conversation tells the page that shows it. */
+  show(key: number, message: ConversationMessage): void {
+    this.conversations.get(key)?.send(message);
+  }
+
   setState(state: ConnectionState): void {
     this.changes.fire([{ type: "connection", state }]);
   }
@@ -103,27 +106,31 @@ export class RemoteFolder implements FolderClient {
     if (this.opening?.isOpen) this.opening.link.notify("configure", { directory, settings });
   }
 
-  async openTranscript(id: string): Promise<Transcript> {
-    const { directory } = this.folder;
-    return this.ask("openTranscript", true, undefined, async (link) => {
-      const { key, sessionID, messages } = await link.request("openTranscript", [{ directory, id }]);
-      if (this.isDisposed) throw new WireClosed();
-      const transcript = new RemoteTranscript(
-        sessionID,
-        messages,
-        (error) => this.listenerFailed(error),
-        () => this.closeTranscript(transcript),
-      );
-      this.daemon.transcripts.set(key, transcript);
-      this.transcripts.set(transcript, id);
-      return transcript;
-    });
+  async openConversation(id: string, send: Followed["send"]): Promise<Conversation> {
+    const place = { directory: this.folder.directory, key: ++this.lastKey };
+    await this.ask("openConversation", true, undefined, (link) =>
+      link.request("openConversation", [{ ...place, id }]),
+    );
+    if (this.isDisposed) throw closed("openConversation");
+    this.conversations.set(place.key, { id, send });
+    return {
+      ask: (question) =>
+        void this.ask("askConversation", true, undefined, (link) =>
+          link.request("askConversation", [{ ...place, question }]),
+        ).catch((error: unknown) => this.daemon.logger.warn(`A conversation failed: ${messageOf(error)}`)),
+      open: (link) =>
+        this.ask("openLink", true, undefined, (daemon) => daemon.request("openLink", [{ ...place, link }])),
+      dispose: () => {
+        this.conversations.delete(place.key);
+        this.opening?.link.notify("closeConversation", place);
+      },
+    };
   }
 
   dispose(): void {
     if (this.isDisposed) return;
     this.isDisposed = true;
-    for (const transcript of [...this.transcripts.keys()]) transcript.dispose();
+    this.conversations.clear();
     this.opening?.link.notify("close", { directory: this.folder.directory });
     this.opening = undefined;
     this.changes.dispose();
@@ -143,29 +150,18 @@ export class RemoteFolder implements FolderClient {
     this.changes.fire([{ type: "reset", snapshot }]);
     // A restarted daemon does not look for a server until asked.
     if (isAgain && snapshot.connection.kind === "disconnected") void this.calls.join();
-    for (const [transcript, id] of this.transcripts) void this.reopen(transcript, id, link);
+    for (const [key, { id }] of this.conversations) void this.reopen(key, id, link);
   }
 
-  private async reopen(transcript: RemoteTranscript, id: string, link: DaemonLink): Promise<void> {
-    const { directory } = this.folder;
+  private async reopen(key: number, id: string, link: DaemonLink): Promise<void> {
+    const place = { directory: this.folder.directory, key };
     try {
-      const { key, messages } = await link.request("openTranscript", [{ directory, id }]);
-      if (!this.transcripts.has(transcript)) return link.notify("closeTranscript", { key });
-      this.daemon.transcripts.set(key, transcript);
-      transcript.apply({ type: "reset", messages });
+      await link.request("openConversation", [{ ...place, id }]);
+      await link.request("askConversation", [{ ...place, question: { type: "newest" } }]);
     } catch (error) {
       if (error instanceof WireClosed) return;
       this.daemon.logger.warn(`Couldn't read a conversation again: ${messageOf(error)}`);
     }
-  }
-
-  private closeTranscript(transcript: RemoteTranscript): void {
-    this.transcripts.delete(transcript);
-    for (const [key, one] of this.daemon.transcripts)
-      if (one === transcript) {
-        this.daemon.transcripts.delete(key);
-        this.opening?.link.notify("closeTranscript", { key });
-      }
   }
 
   private call(method: FolderMethod, given: readonly unknown[]): Promise<unknown> {
@@ -216,37 +212,6 @@ export class RemoteFolder implements FolderClient {
 
   private listenerFailed(error: unknown): void {
     this.daemon.logger.error("A listener to a folder failed.", error);
-  }
-}
-
-/** A conversation that the daemon follows for this window. */
-export class RemoteTranscript implements Transcript {
-  private readonly content = new TranscriptMessages();
-  private readonly changes: Emitter<TranscriptChange>;
-  readonly onDidChange;
-
-  constructor(
-    readonly sessionID: string,
-    messages: readonly Message[],
-    onListenerError: OnListenerError,
-    private readonly onDispose: () => void,
-  ) {
-    this.changes = new Emitter(onListenerError);
-    this.onDidChange = this.changes.event;
-    this.content.apply({ type: "reset", messages });
-  }
-
-  get messages(): readonly Message[] {
-    return this.content.all();
-  }
-
-  apply(change: TranscriptChange): void {
-    if (this.content.apply(change)) this.changes.fire(change);
-  }
-
-  dispose(): void {
-    this.changes.dispose();
-    this.onDispose();
   }
 }
 

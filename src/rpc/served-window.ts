@@ -4,14 +4,22 @@ import { Refusal } from "../engine/errors.ts";
 import type { Disposable, Event } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import { environment, folderSettings, openFolder, parse, parseCall } from "./arguments.ts";
+import {
+  conversationLink,
+  conversationQuestion,
+  environment,
+  folderSettings,
+  openFolder,
+  parse,
+  parseCall,
+} from "./arguments.ts";
 import {
   PROTOCOL_VERSION,
+  type Conversation,
   type DaemonNotifications,
   type DaemonRequests,
   type FolderService,
   type FolderSnapshot,
-  type OpenedTranscript,
   type Welcome,
   type WindowNotifications,
 } from "./contract.ts";
@@ -37,10 +45,12 @@ const call = z.object({ directory: z.string(), method: z.string(), args: z.unkno
 const reopened = z.object({ directory: z.string(), env: environment, onlyIfUsed: z.boolean() });
 const search = z.object({ path: z.optional(z.string()), env: environment });
 const installation = z.object({ isPrivate: z.boolean(), env: environment });
-const ofTranscript = z.object({ directory: z.string(), id: z.string() });
+const ofConversation = z.object({ directory: z.string(), key: z.number() });
+const openedConversation = z.extend(ofConversation, { id: z.string() });
+const question = z.extend(ofConversation, { question: conversationQuestion });
+const openedLink = z.extend(ofConversation, { link: conversationLink });
 const configuration = z.object({ directory: z.string(), settings: folderSettings });
 const work = z.object({ directories: z.array(z.string()) });
-const transcriptKey = z.object({ key: z.number() });
 
 export interface ServedWindowOptions {
   readonly host: FolderHost;
@@ -54,7 +64,7 @@ interface ServedFolder {
   /** Undefined while the folder is being opened. */
   hosted?: HostedFolder;
   changes?: Disposable;
-  readonly transcripts: Map<number, Disposable>;
+  readonly conversations: Map<number, Promise<Conversation>>;
 }
 
 /** The connection to one window. */
@@ -63,7 +73,6 @@ export class ServedWindow {
   /** What the window may request. A window with a newer protocol may only ask for a hand-over. */
   private admitted: "nothing" | "hand-over" | "all" = "nothing";
   private readonly folders = new Map<string, ServedFolder>();
-  private lastKey = 0;
   private log: Disposable | undefined;
   readonly closed: Promise<void>;
 
@@ -104,8 +113,16 @@ export class ServedWindow {
       }
       case "call":
         return this.call(params, signal);
-      case "openTranscript":
-        return this.openTranscript(params);
+      case "openConversation":
+        return this.openConversation(parse(method, openedConversation, params));
+      case "askConversation": {
+        const { question: asked, ...conversation } = parse(method, question, params);
+        return (await this.conversation(conversation))?.ask(asked);
+      }
+      case "openLink": {
+        const { link, ...conversation } = parse(method, openedLink, params);
+        return (await this.conversation(conversation))?.open(link);
+      }
       case "findExecutable":
         return this.options.host.findExecutable(parse(method, search, params));
       case "installCommand":
@@ -135,8 +152,10 @@ export class ServedWindow {
         }
         case "close":
           return this.closeFolder(parse(method, ofFolder, params).directory);
-        case "closeTranscript":
-          return this.closeTranscript(parse(method, transcriptKey, params).key);
+        case "closeConversation": {
+          const { directory, key } = parse(method, ofConversation, params);
+          return closeConversation(this.folders.get(directory)?.conversations, key);
+        }
       }
     } catch (error) {
       this.options.logger.error(`Couldn't handle ${method} from a window.`, error);
@@ -164,7 +183,7 @@ export class ServedWindow {
     const folder = parse("open", openFolder, params);
     const { directory } = folder;
     this.closeFolder(directory);
-    const served: ServedFolder = { transcripts: new Map() };
+    const served: ServedFolder = { conversations: new Map() };
     this.folders.set(directory, served);
     const isOpen = (): boolean => this.folders.get(directory) === served;
     let hosted: HostedFolder;
@@ -199,46 +218,42 @@ export class ServedWindow {
     }
   }
 
-  private async openTranscript(params: unknown): Promise<OpenedTranscript> {
-    const { directory, id } = parse("openTranscript", ofTranscript, params);
-    const { service, transcripts } = this.folder(directory);
-    const transcript = await service.openTranscript(id);
-    if (this.folders.get(directory)?.transcripts !== transcripts) {
-      transcript.dispose();
-      throw notOpen(directory);
-    }
-    const key = ++this.lastKey;
-    const changes = afterAnswer(transcript.onDidChange, (change) =>
-      this.wire.notify("transcript", { key, change }),
+  private async openConversation({ directory, key, id }: z.output<typeof openedConversation>): Promise<void> {
+    const { service, conversations } = this.folder(directory);
+    closeConversation(conversations, key);
+    const opening = service.openConversation(id, (message) =>
+      this.wire.notify("conversation", { directory, key, message }),
     );
-    transcripts.set(key, {
-      dispose: () => {
-        changes.dispose();
-        transcript.dispose();
-      },
-    });
-    return { key, sessionID: transcript.sessionID, messages: transcript.messages };
+    conversations.set(key, opening);
+    try {
+      await opening;
+    } catch (error) {
+      if (conversations.get(key) === opening) conversations.delete(key);
+      throw error;
+    }
+  }
+
+  /** Undefined if the window has closed the conversation. */
+  private conversation({
+    directory,
+    key,
+  }: z.output<typeof ofConversation>): Promise<Conversation> | undefined {
+    return this.folder(directory).conversations.get(key);
   }
 
   /** Throws a {@link Refusal} if the window has not opened the folder. */
-  private folder(directory: string): { service: FolderService; transcripts: Map<number, Disposable> } {
+  private folder(directory: string): Pick<ServedFolder, "conversations"> & { service: FolderService } {
     const served = this.folders.get(directory);
     if (!served?.hosted) throw notOpen(directory);
-    return { service: served.hosted.service, transcripts: served.transcripts };
-  }
-
-  private closeTranscript(key: number): void {
-    for (const { transcripts } of this.folders.values()) {
-      transcripts.get(key)?.dispose();
-      transcripts.delete(key);
-    }
+    return { service: served.hosted.service, conversations: served.conversations };
   }
 
   private closeFolder(directory: string): void {
     const served = this.folders.get(directory);
     this.folders.delete(directory);
     served?.changes?.dispose();
-    for (const transcript of served?.transcripts.values() ?? []) transcript.dispose();
+    for (const key of [...(served?.conversations.keys() ?? [])])
+      closeConversation(served?.conversations, key);
     served?.hosted?.close();
   }
 
@@ -246,6 +261,13 @@ export class ServedWindow {
     this.log?.dispose();
     for (const directory of [...this.folders.keys()]) this.closeFolder(directory);
   }
+}
+
+function closeConversation(conversations: ServedFolder["conversations"] | undefined, key: number): void {
+  const closing = conversations?.get(key);
+  conversations?.delete(key);
+  // Whoever opened it learns of a failure.
+  closing?.then((conversation) => conversation.dispose()).catch(() => undefined);
 }
 
 /**

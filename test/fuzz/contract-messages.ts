@@ -35,12 +35,17 @@ const REQUESTS: readonly unknown[] = [
   { method: "installCommand", params: { isPrivate: true, env: {} } },
   { method: "status", params: {} },
   { method: "stop", params: { directories: [directory] } },
-  { method: "openTranscript", params: { directory, id: "ses_1" } },
+  { method: "openConversation", params: { directory, key: 1, id: "ses_1" } },
+  {
+    method: "askConversation",
+    params: { directory, key: 1, question: { type: "earlier", before: "prt_1" } },
+  },
+  { method: "openLink", params: { directory, key: 1, link: { type: "open-field", id: "prt_1", field: "" } } },
   ...CALLS.map(([method, args]) => ({ method: "call", params: { directory, method, args } })),
 ].map((request) => JSON.parse(JSON.stringify(request)) as unknown);
 const NOTIFICATIONS: readonly unknown[] = [
   { method: "configure", params: { directory, settings } },
-  { method: "closeTranscript", params: { key: 1 } },
+  { method: "closeConversation", params: { directory, key: 1 } },
 ];
 
 /** Each request of a window is answered, with an error if it is spoiled, and the daemon goes on with the next. */

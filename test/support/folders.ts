@@ -85,7 +85,6 @@ export class MemoryWorkspace {
       name,
       known: engine,
       calls: createFolderCalls({ engine, session } as FolderParts),
-      openTranscript: (id: string) => engine.transcript(id),
       session,
       connector,
       dispose: () => this.journal.push(`dispose ${name}`),

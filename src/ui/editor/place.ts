@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
-import { fenced } from "./quotation.ts";
+import { fenced } from "../../protocol/quotation.ts";
 
 /** Maximum number of characters of a text quoted in a prompt. */
 export const QUOTE_LENGTH = 100_000;

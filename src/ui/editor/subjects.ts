@@ -15,7 +15,7 @@ import {
   openDocument,
   textFile,
 } from "./place.ts";
-import { codeSpan, fenced } from "./quotation.ts";
+import { codeSpan, fenced } from "../../protocol/quotation.ts";
 import type { Subject } from "../launch-plan.ts";
 import { open } from "node:fs/promises";
 import { extname } from "node:path";

@@ -15,8 +15,8 @@ import type { TakenSince } from "../../engine/taken-since.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Totals } from "../../engine/totals.ts";
-import type { Transcript } from "../../engine/transcript.ts";
 import type { WaitOptions } from "../../engine/waiting.ts";
+import type { Conversation, ConversationOpener } from "../../rpc/contract.ts";
 import { type Folder, type Folders, requireFolder } from "./folders.ts";
 
 /** The known tasks of all folders. Each session belongs to one folder, so its ID determines which folder is asked. */
@@ -151,8 +151,8 @@ export class AllTasks implements Disposable {
     return (await Promise.all(taskIDs.map(async (id) => this.require(id).known.wait([id], options)))).flat();
   }
 
-  async transcript(id: string): Promise<Transcript> {
-    return this.require(id).openTranscript(id);
+  async openConversation(...[id, send]: Parameters<ConversationOpener>): Promise<Conversation> {
+    return this.require(id).openConversation(id, send);
   }
 
   async lastAnswer(sessionID: string): Promise<string | undefined> {

@@ -3,8 +3,13 @@ import type { Disposable } from "../../engine/event.ts";
 import type { Clock, Logger } from "../../engine/ports.ts";
 import { ReadModel } from "../../engine/read-model.ts";
 import { sentence } from "../../engine/sentence.ts";
-import type { Transcript } from "../../engine/transcript.ts";
-import type { FolderCalls, FolderClient, FolderSettings } from "../../rpc/contract.ts";
+import type {
+  Conversation,
+  ConversationOpener,
+  FolderCalls,
+  FolderClient,
+  FolderSettings,
+} from "../../rpc/contract.ts";
 
 /** This window's copy of a folder's state, and its calls to the daemon for that folder. */
 export class FolderMirror implements Disposable {
@@ -35,9 +40,9 @@ export class FolderMirror implements Disposable {
     return this.opened.calls;
   }
 
-  /** The conversation of a task or subagent, updated until disposed. */
-  async openTranscript(id: string): Promise<Transcript> {
-    return this.opened.openTranscript(id);
+  /** Throws a {@link Refusal} if the folder isn't open. */
+  async openConversation(...args: Parameters<ConversationOpener>): Promise<Conversation> {
+    return this.opened.openConversation(...args);
   }
 
   /** A folder that isn't open yet gets its settings when it is opened. */

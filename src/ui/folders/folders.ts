@@ -2,8 +2,7 @@ import type * as vscode from "vscode";
 import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
-import type { Transcript } from "../../engine/transcript.ts";
-import type { FolderCalls } from "../../rpc/contract.ts";
+import type { ConversationOpener, FolderCalls } from "../../rpc/contract.ts";
 import type { Connector } from "../connector.ts";
 import type { WindowSession } from "./window-session.ts";
 import type { Settings } from "../settings.ts";
@@ -26,8 +25,8 @@ export interface Folder extends Disposable {
   readonly calls: FolderCalls;
   /** Opens the folder at the daemon; repeated calls do nothing. Starts no server. */
   open(): Promise<FolderCalls>;
-  /** The conversation of a task or subagent, updated until disposed. */
-  openTranscript(id: string): Promise<Transcript>;
+  /** Throws a `Refusal` until the folder is open. */
+  readonly openConversation: ConversationOpener;
   /** Allows the setup command of worktrees to run in this folder. */
   allowSetup(command: string): Promise<void>;
   readonly session: WindowSession;

@@ -1,51 +1,31 @@
-import { stripVTControlCharacters } from "node:util";
-
 import type { OpenRequest } from "../../engine/engine.ts";
 import { ServerFailure } from "../../engine/ports.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
-import type { Message, PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
+import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
-import type { Transcript, TranscriptChange } from "../../engine/transcript.ts";
-import { lastAnswer } from "../../engine/turn.ts";
-import { findExpression } from "../../engine/find-text.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
 import {
   dispatch,
+  type ConversationLink,
+  type ConversationMessage,
   type FoundAt,
-  TOOL_OUTPUT,
   type Handlers,
   type HostMessage,
   type PanelMessage,
 } from "../../protocol/output.ts";
+import type { Conversation } from "../../rpc/contract.ts";
 import { visible } from "../plain-text.ts";
 import { proposedDiff } from "../requests/request-facts.ts";
-import { ChangeBatch } from "./change-batch.ts";
 import { pathAndPosition } from "./file-reference.ts";
 import { Outbox } from "./outbox.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
-import { findInTools, findTool, launchedSession, toolFile, toolText, toToolDetail } from "./tool-model.ts";
-import {
-  isWithin,
-  pageOf,
-  type Perspective,
-  perspectiveOf,
-  toEntryChanges,
-  toRequestView,
-  toTaskView,
-} from "./view-model.ts";
-import { toolDiff } from "./tool-diff.ts";
-import { transcriptMarkdown } from "./transcript-markdown.ts";
-
-/** Characters of the first page of entries, and of each later one. */
-const FIRST_PAGE_SIZE = 60_000;
-const NEXT_PAGE_SIZE = 400_000;
+import { isWithin, toRequestView, toTaskView } from "./view-model.ts";
 
 /** Shows one task in one panel: sends its state and changes to the page, and does what the page requests. */
 export class OutputSession {
   private readonly subscriptions: { dispose(): void }[];
-  private readonly batch = new ChangeBatch((changes) => this.post({ type: "changes", changes }));
-  private conversation: { transcript: Transcript; perspective: Perspective | undefined } | undefined;
+  private conversation: Conversation | undefined;
   private loading: Promise<void> | undefined;
   /** The inputs of the tool calls that wait for permission, by request ID; undefined while unknown. */
   private readonly toolInputs = new Map<string, Readonly<Record<string, unknown>> | undefined>();
@@ -53,18 +33,20 @@ export class OutputSession {
   private readonly outbox: Outbox;
   /** Whether the page is loaded and listening. */
   private listening = false;
+  /** Whether the page has the newest entries; what the conversation tells before was meant for an earlier page. */
+  private hasNewest = false;
   private disposed = false;
   private toFind: FoundAt | undefined;
 
   private readonly handlers: Handlers<PanelMessage> = {
     ready: () => this.begin(),
-    earlier: ({ before }) => this.sendConversation(before),
-    "tool-detail": ({ id }) => {
-      const tool = findTool(this.messages, id);
-      if (tool) this.post({ type: "tool-detail", detail: toToolDetail(tool, this.editor.folder()) });
-    },
-    "open-field": ({ id, field }) => this.openField(id, field),
-    "open-diff": ({ id }) => this.openDiff(id),
+    earlier: (question) => this.conversation?.ask(question),
+    "tool-detail": (question) => this.conversation?.ask(question),
+    "find-in-tools": (question) => this.conversation?.ask(question),
+    "open-field": (link) => this.orNote(this.open(link)),
+    "open-diff": (link) => this.orNote(this.openDiff(link)),
+    "open-session": (link) => this.orNote(this.open(link)),
+    "open-transcript": (link) => this.orNote(this.open(link)),
     "open-path": ({ path }) => {
       const { file, position } = pathAndPosition(path);
       this.orNote(this.editor.openFile(file, position));
@@ -72,21 +54,7 @@ export class OutputSession {
     "open-link": ({ url }) => {
       if (isSafeLink(url)) this.editor.openExternal(url);
     },
-    "open-session": ({ id }) => {
-      const tool = findTool(this.messages, id);
-      const launched = tool && launchedSession(tool);
-      if (launched !== undefined) this.editor.openSession(launched);
-    },
-    "find-in-tools": ({ query }) => {
-      const expression = findExpression(query);
-      const counts = expression ? findInTools(this.messages, expression, this.editor.folder()) : {};
-      this.post({ type: "found-in-tools", query, counts });
-    },
-    "open-transcript": () => this.editor.openDocument(`${this.title}.md`, this.markdown()),
-    "copy-conversation": () => {
-      this.editor.copyText(this.markdown());
-      this.note(sentence("Copied the whole conversation, including tool calls."));
-    },
+    "copy-conversation": () => this.orNote(this.copyConversation()),
     "copy-result": () => this.orNote(this.copyResult()),
     send: ({ text, how }) => void this.outbox.send(text, how),
     withdraw: () => void this.outbox.withdraw(),
@@ -142,14 +110,13 @@ export class OutputSession {
   /** Called when the page is discarded; a new page sends `ready`. */
   pause(): void {
     this.listening = false;
-    this.batch.drop();
   }
 
   dispose(): void {
     this.disposed = true;
     this.pause();
     for (const subscription of this.subscriptions) subscription.dispose();
-    this.conversation?.transcript.dispose();
+    this.conversation?.dispose();
     this.conversation = undefined;
   }
 
@@ -161,19 +128,16 @@ export class OutputSession {
     return this.child?.description ?? this.taskID;
   }
 
-  private get messages(): readonly Message[] {
-    return this.conversation?.transcript.messages ?? [];
-  }
-
   private begin(): void {
     this.listening = true;
+    this.hasNewest = false;
     this.post({ type: "setup", translations: this.editor.translations, now: Date.now() });
     this.sendConnection();
     this.sendTask();
     this.sendRequests();
     if (this.isRetrying) this.sendRetrying();
     this.outbox.deliver();
-    if (this.conversation) this.sendConversation();
+    if (this.conversation) this.conversation.ask({ type: "newest" });
     else void this.load();
     if (this.toFind) this.find(this.toFind);
     this.toFind = undefined;
@@ -188,14 +152,15 @@ export class OutputSession {
   private async follow(): Promise<void> {
     if (this.editor.connection() !== "connected") return;
     try {
-      const transcript = await this.parts.known.transcript(this.taskID);
+      const conversation = await this.parts.known.openConversation(this.taskID, (message) =>
+        this.show(message),
+      );
       if (this.disposed) {
-        transcript.dispose();
+        conversation.dispose();
         return;
       }
-      this.conversation = { transcript, perspective: undefined };
-      this.subscriptions.push(transcript.onDidChange((change) => this.onDidChangeTranscript(change)));
-      this.sendConversation();
+      this.conversation = conversation;
+      conversation.ask({ type: "newest" });
     } catch (error) {
       if (this.disposed) return;
       if (error instanceof ServerFailure && error.reason === "not-found") {
@@ -207,38 +172,9 @@ export class OutputSession {
     }
   }
 
-  private onDidChangeTranscript(change: TranscriptChange): void {
-    if (!this.conversation || !this.listening) return;
-    if (change.type === "reset") {
-      this.conversation.perspective = undefined;
-      this.sendConversation();
-      return;
-    }
-    const { transcript } = this.conversation;
-    for (const entryChange of toEntryChanges(change, transcript, this.perspective()))
-      this.batch.add(entryChange);
-  }
-
-  /** Cached once the task's own prompt is known, because the prompt comes before anything else the task does. */
-  private perspective(): Perspective {
-    const { conversation } = this;
-    if (conversation?.perspective) return conversation.perspective;
-    const child = this.child;
-    const perspective = perspectiveOf(child, this.messages, this.editor.folder());
-    if (conversation && child && perspective.promptMessageID !== undefined)
-      conversation.perspective = perspective;
-    return perspective;
-  }
-
-  /** Sends the newest entries, or those before an entry that the page has. */
-  private sendConversation(before?: string): void {
-    // Collected changes must not reach the page after a newer state of the same entries.
-    this.batch.flush();
-    const size = before === undefined ? FIRST_PAGE_SIZE : NEXT_PAGE_SIZE;
-    const page = pageOf(this.messages, this.perspective(), size, before);
-    if (page) this.post({ type: "conversation", ...page, before });
-    // The page didn't know yet that the entry it named was removed.
-    else if (before !== undefined) this.sendConversation();
+  private show(message: ConversationMessage): void {
+    this.hasNewest ||= message.type === "conversation" && message.before === undefined;
+    if (this.hasNewest) this.post(message);
   }
 
   private sendTask(): void {
@@ -331,7 +267,9 @@ export class OutputSession {
   private async copyResult(): Promise<void> {
     const child = this.child;
     const answer =
-      child && isTask(child) ? (await this.parts.tasks.output(child.id)).result : lastAnswer(this.messages);
+      child && isTask(child)
+        ? (await this.parts.tasks.output(child.id)).result
+        : await this.parts.known.lastAnswer(this.taskID);
     if (answer) this.editor.copyText(answer);
     this.note(answer ? sentence("Copied the result") : sentence("There is no result to copy."));
   }
@@ -360,25 +298,31 @@ export class OutputSession {
     this.note(sentence("This request is no longer waiting."));
   }
 
-  private markdown(): string {
-    return transcriptMarkdown(this.title, this.messages);
+  private async open(link: ConversationLink): Promise<void> {
+    const target = await this.conversation?.open(link);
+    if (!target) return;
+    switch (target.type) {
+      case "document":
+        return this.editor.openDocument(target.name, target.text);
+      case "file":
+        return this.editor.openFile(target.path);
+      case "session":
+        return this.editor.openSession(target.id);
+    }
   }
 
-  private openField(id: string, field: string): void {
-    const tool = findTool(this.messages, id);
-    const path = tool && toolFile(tool, field);
-    if (path !== undefined) return this.orNote(this.editor.openFile(path));
-    const text = tool && toolText(tool, field);
-    if (text === undefined) return;
-    const name = `${tool?.tool} ${field === TOOL_OUTPUT ? "output" : field}.txt`;
-    this.editor.openDocument(name, stripVTControlCharacters(text));
+  private async openDiff(link: ConversationLink & { readonly type: "open-diff" }): Promise<void> {
+    const request = this.findRequest(link.id)?.request;
+    const diff = request && proposedDiff(request);
+    if (diff === undefined) await this.open(link);
+    else this.editor.openDocument("changes.diff", visible(diff));
   }
 
-  private openDiff(id: string): void {
-    const tool = findTool(this.messages, id);
-    const request = this.findRequest(id)?.request;
-    const diff = tool ? toolDiff(tool) : request && proposedDiff(request);
-    if (diff !== undefined) this.editor.openDocument(`${tool?.tool ?? "changes"}.diff`, visible(diff));
+  private async copyConversation(): Promise<void> {
+    const target = await this.conversation?.open({ type: "open-transcript" });
+    if (target?.type !== "document") return;
+    this.editor.copyText(target.text);
+    this.note(sentence("Copied the whole conversation, including tool calls."));
   }
 
   private orNote(action: Promise<void>): void {

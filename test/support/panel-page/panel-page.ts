@@ -5,6 +5,7 @@ import { build } from "esbuild";
 import type { MirroredSession } from "../../../src/engine/folder-changes.ts";
 import type { Browser, Page } from "playwright-core";
 
+import { ShownConversation } from "../../../src/daemon/conversation/shown-conversation.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { OpenRequest } from "../../../src/engine/engine.ts";
 import { messageOf } from "../../../src/engine/errors.ts";
@@ -13,6 +14,7 @@ import type { TaskChange } from "../../../src/engine/registry.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
+import { lastAnswer } from "../../../src/engine/turn.ts";
 import type { ConnectionView, FoundAt } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import type { OutputEditor, OutputParts } from "../../../src/ui/output/output-parts.ts";
@@ -115,7 +117,16 @@ export class PanelPage {
         child: (each) => (each === id ? this.task : options.others?.find((other) => other.id === each)),
         session: () => options.session,
         children: () => [this.task, ...(options.others ?? [])].filter((each) => each !== undefined),
-        transcript: options.transcript,
+        openConversation: async (id, send) =>
+          new ShownConversation(
+            await options.transcript(),
+            () => ({
+              child: id === this.session.taskID ? this.task : undefined,
+              folder: options.folder ?? "",
+            }),
+            send,
+          ),
+        lastAnswer: async () => lastAnswer((await options.transcript()).messages),
         onDidChange: this.taskChanges.event,
         onDidChangeSubagent: () => ({ dispose: () => undefined }),
         openRequests: () => this.requests,

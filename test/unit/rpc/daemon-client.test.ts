@@ -6,9 +6,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ConnectionError } from "../../../src/engine/connection.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { sentence } from "../../../src/engine/sentence.ts";
-import type { Message } from "../../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
-import type { TranscriptChange } from "../../../src/engine/transcript.ts";
+import type { ConversationMessage } from "../../../src/protocol/output.ts";
 import {
   PROTOCOL_VERSION,
   type Environment,
@@ -26,7 +25,6 @@ import { systemClock } from "../../../src/rpc/clock.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
-import { prompt, textPart } from "../engine/builders.ts";
 import { FakeHost, FakeService, folder, settings, silentLogger } from "./fake-host.ts";
 
 const tsx = import.meta.resolve("tsx");
@@ -295,30 +293,36 @@ describe("A window's connection to the daemon", () => {
     await assert.rejects(waiting, { message: "Waiting was cancelled. The tasks continue." });
   });
 
-  it("keeps conversations up to date, also after the daemon crashed", async () => {
+  it("passes on what conversations tell, and opens them again after the daemon crashed", async () => {
     const service = new FakeService();
-    service.messages = [{ ...prompt(), parts: [textPart("One")] }];
     const server = await serve(new FakeHost(service));
     const opened = client().client.open(folder());
-    const transcript = await opened.openTranscript("ses_task");
-    const changes: TranscriptChange["type"][] = [];
-    transcript.onDidChange(({ type }) => changes.push(type));
-    assert.deepEqual(transcript.messages, service.messages);
-    const place = { messageID: "msg_prompt", partID: "prt_text" };
-    const text = (): string | undefined => textOf(transcript.messages[0]);
-    service.transcripts[0]?.fire({ type: "part", part: { ...textPart("One"), messageID: "msg_prompt" } });
-    service.transcripts[0]?.fire({ type: "text", ...place, delta: ", two" });
-    await until("the text", () => text() === "One, two");
+    const told: ConversationMessage[] = [];
+    const conversation = await opened.openConversation("ses_task", (message) => told.push(message));
+    const question = { type: "earlier", before: "prt_1" } as const;
+    conversation.ask(question);
+    await until("the question", () => service.conversations[0]?.questions[0]);
+    assert.deepEqual(service.conversations[0]?.questions, [question]);
+    const message: ConversationMessage = { type: "changes", changes: [{ type: "remove", id: "prt_1" }] };
+    service.conversations[0].send(message);
+    await until("the change", () => told.length > 0);
+    assert.deepEqual(told, [message]);
     server.dispose();
     const again = new FakeService();
-    again.messages = [{ ...prompt(), parts: [textPart("One, two, three")] }];
     await serve(new FakeHost(again));
     await until("the loss to be seen", () => clock.pending > 0);
     await clock.advance(0);
-    await until("the conversation to be read again", () => text() === "One, two, three");
-    assert.deepEqual(changes, ["part", "text", "reset"]);
-    transcript.dispose();
-    await until("the daemon to leave it", () => again.transcripts[0]?.isDisposed);
+    await until("the conversation to be read again", () => again.conversations[0]?.questions[0]);
+    const [reopened] = again.conversations;
+    assert.deepEqual(reopened?.questions, [{ type: "newest" }]);
+    reopened.send(message);
+    await until("the change of the new daemon", () => told.length > 1);
+    assert.deepEqual(await conversation.open({ type: "open-transcript" }), {
+      type: "session",
+      id: "ses_task",
+    });
+    conversation.dispose();
+    await until("the daemon to leave it", () => reopened.isDisposed);
   });
 
   it("asks for an update of the extension if the daemon has a newer protocol", async () => {
@@ -548,8 +552,3 @@ describe("A window's connection to the daemon", () => {
     return { token: "t", pid: process.pid, protocol: PROTOCOL_VERSION, version: "1.2.0", ...facts };
   }
 });
-
-function textOf(message: Message | undefined): string | undefined {
-  const part = message?.parts[0];
-  return part?.type === "text" ? part.text : undefined;
-}

@@ -26,6 +26,11 @@ import { FakeHost, FakeService, folder, settings, silentLogger } from "./fake-ho
 
 type Window = Wire<DaemonRequests, WindowNotifications>;
 
+interface Place {
+  readonly directory: string;
+  readonly key: number;
+}
+
 describe("The daemon's server", () => {
   const held: { dispose(): void }[] = [];
   afterEach(() => {
@@ -288,21 +293,50 @@ describe("The daemon's server", () => {
   it("lets a window follow conversations until it closes them or disconnects", async () => {
     const { entry, host } = await serve();
     const told: unknown[] = [];
-    const wire = await greeted(entry, { transcript: (update) => told.push(update) });
+    const wire = await greeted(entry, { conversation: (message) => told.push(message) });
     await wire.request("open", [folder()]);
-    const open = () => wire.request("openTranscript", [{ directory: "/work", id: "ses_1" }]);
-    const [first, second] = [await open(), await open()];
-    assert.notEqual(first.key, second.key);
-    const change = { type: "message-removed", messageID: "msg_1" } as const;
-    const [one, other] = host.service.transcripts;
-    one?.fire(change);
+    const [one, other] = [1, 2].map((key) => ({ directory: "/work", key })) as [Place, Place];
+    for (const place of [one, other]) await wire.request("openConversation", [{ ...place, id: "ses_1" }]);
+    const question = { type: "newest" } as const;
+    await wire.request("askConversation", [{ ...other, question }]);
+    const { conversations } = host.service;
+    assert.deepEqual(
+      conversations.map(({ questions }) => questions),
+      [[], [question]],
+    );
+    const message = { type: "changes", changes: [{ type: "remove", id: "prt_1" }] } as const;
+    conversations[1]?.send(message);
     await until("the change to be told", () => told.length > 0);
-    assert.deepEqual(told, [{ key: first.key, change }]);
-    wire.notify("closeTranscript", { key: first.key });
-    await until("the conversation to be left", () => one?.isDisposed);
-    assert.ok(!other?.isDisposed);
+    assert.deepEqual(told, [{ ...other, message }]);
+    const link = (place: Place) =>
+      wire.request("openLink", [{ ...place, link: { type: "open-session", id: "prt_1" } }]);
+    assert.deepEqual(await link(one), { type: "session", id: "ses_1" });
+    wire.notify("closeConversation", one);
+    await until("the conversation to be left", () => conversations[0]?.isDisposed);
+    assert.equal((await link(one)) ?? undefined, undefined);
+    assert.ok(!conversations[1]?.isDisposed);
     wire.close();
-    await until("the other one to be left", () => other?.isDisposed);
+    await until("the other one to be left", () => conversations[1]?.isDisposed);
+  });
+
+  it("answers what is asked of a conversation while it is being opened, and closes it if it is left by then", async () => {
+    const { entry, host } = await serve();
+    const wire = await greeted(entry);
+    await wire.request("open", [folder()]);
+    const { service } = host;
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const opened = service.openConversation.bind(service);
+    service.openConversation = (...args) => gate.then(() => opened(...args));
+    const place = { directory: "/work", key: 1 };
+    const opening = wire.request("openConversation", [{ ...place, id: "ses_1" }]);
+    const asking = wire.request("askConversation", [{ ...place, question: { type: "newest" } }]);
+    wire.notify("closeConversation", place);
+    await wire.request("ping", []);
+    open();
+    await Promise.all([opening, asking]);
+    assert.deepEqual(service.conversations[0]?.questions, [{ type: "newest" }]);
+    await until("the conversation to be left", () => service.conversations[0]?.isDisposed);
   });
 
   it("configures and closes folders, and closes those of a window that disconnects", async () => {

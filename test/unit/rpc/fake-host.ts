@@ -1,8 +1,8 @@
 import { Emitter } from "../../../src/engine/event.ts";
 import type { Logger } from "../../../src/engine/ports.ts";
-import type { Message } from "../../../src/engine/server-model.ts";
-import type { Transcript, TranscriptChange } from "../../../src/engine/transcript.ts";
+import type { ConversationMessage, ConversationQuestion, LinkTarget } from "../../../src/protocol/output.ts";
 import type {
+  Conversation,
   DaemonStatus,
   Diagnostics,
   FolderCalls,
@@ -55,8 +55,7 @@ export class FakeService implements FolderService {
   private pending: FolderChange[] = [];
   private readonly latest: { id: string | undefined } = { id: undefined };
   readonly onDidChange = this.changes.event;
-  readonly transcripts: FakeTranscript[] = [];
-  messages: readonly Message[] = [];
+  readonly conversations: FakeConversation[] = [];
   calls: FolderCalls;
 
   constructor(calls: Partial<FolderCalls> = {}) {
@@ -91,30 +90,33 @@ export class FakeService implements FolderService {
     return this.changes.size;
   }
 
-  async openTranscript(id: string): Promise<Transcript> {
-    const transcript = new FakeTranscript(id, this.messages);
-    this.transcripts.push(transcript);
-    return transcript;
+  async openConversation(id: string, send: FakeConversation["send"]): Promise<FakeConversation> {
+    const conversation = new FakeConversation(id, send);
+    this.conversations.push(conversation);
+    return conversation;
   }
 }
 
-export class FakeTranscript implements Transcript {
-  private readonly changes = new Emitter<TranscriptChange>(fail);
-  readonly onDidChange = this.changes.event;
+/** Takes down the questions, and answers each link with the session. */
+export class FakeConversation implements Conversation {
+  readonly questions: ConversationQuestion[] = [];
   isDisposed = false;
 
   constructor(
-    readonly sessionID: string,
-    readonly messages: readonly Message[],
+    readonly id: string,
+    readonly send: (message: ConversationMessage) => void,
   ) {}
 
-  fire(change: TranscriptChange): void {
-    this.changes.fire(change);
+  ask(question: ConversationQuestion): void {
+    this.questions.push(question);
+  }
+
+  async open(): Promise<LinkTarget> {
+    return { type: "session", id: this.id };
   }
 
   dispose(): void {
     this.isDisposed = true;
-    this.changes.dispose();
   }
 }
 

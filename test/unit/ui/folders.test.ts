@@ -204,7 +204,10 @@ describe("the folders of a workspace", () => {
       const remedy = /Task x doesn't exist, or .*no longer exists\. .*start a new asyncagents_task instead/;
       await workspace.open();
       assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
-      await assert.rejects(allTasks.transcript("x"), refusal("unknown-task", remedy));
+      await assert.rejects(
+        allTasks.openConversation("x", () => undefined),
+        refusal("unknown-task", remedy),
+      );
       assert.deepEqual(allTasks.openRequests(), []);
       await add("a");
       await add("b");

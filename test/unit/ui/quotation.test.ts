@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { codeSpan, fenced } from "../../../src/ui/editor/quotation.ts";
+import { codeSpan, fenced } from "../../../src/protocol/quotation.ts";
 
 describe("quotations", () => {
   it("have a longer fence than any in the text", () => {

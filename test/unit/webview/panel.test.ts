@@ -6,7 +6,7 @@ import type { OpenRequest } from "../../../src/engine/engine.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import { pageOf } from "../../../src/ui/output/view-model.ts";
+import { pageOf } from "../../../src/daemon/conversation/entries.ts";
 import { barriers } from "../../support/panel-page/barriers.ts";
 import { launchChromium } from "../../support/panel-page/browser.ts";
 import { until } from "../../support/wait.ts";

@@ -4,9 +4,9 @@ import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
 import type { ConversationEntry, EntryChange } from "../../../src/protocol/output.ts";
-import { ChangeBatch } from "../../../src/ui/output/change-batch.ts";
+import { ChangeBatch } from "../../../src/daemon/conversation/change-batch.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
-import { transcriptMarkdown } from "../../../src/ui/output/transcript-markdown.ts";
+import { transcriptMarkdown } from "../../../src/daemon/conversation/transcript-markdown.ts";
 import { findExpression } from "../../../src/engine/find-text.ts";
 import {
   findInTools,
@@ -15,15 +15,15 @@ import {
   toolFile,
   toolText,
   toToolDetail,
-} from "../../../src/ui/output/tool-model.ts";
+} from "../../../src/daemon/conversation/tool-model.ts";
 import {
   entriesOf,
   pageOf,
   perspectiveOf,
   toEntryChanges,
-  toTaskView,
-} from "../../../src/ui/output/view-model.ts";
-import { relativePath } from "../../../src/ui/output/relative-path.ts";
+} from "../../../src/daemon/conversation/entries.ts";
+import { toTaskView } from "../../../src/ui/output/view-model.ts";
+import { relativePath } from "../../../src/protocol/relative-path.ts";
 import { lastAnswer } from "../../../src/engine/turn.ts";
 import { FakeTranscript, fakeSubagent, fakeTask, NOW } from "../../support/panel-page/fake-task.ts";
 

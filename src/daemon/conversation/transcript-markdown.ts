@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 
 import type { Message, Part } from "../../engine/server-model.ts";
 import { TOOL_OUTPUT } from "../../protocol/output.ts";
-import { fenced } from "../editor/quotation.ts";
+import { fenced } from "../../protocol/quotation.ts";
 import { toolText } from "./tool-model.ts";
 
 /** The whole conversation, including tool outputs, as one Markdown document to search, save or share. */

@@ -2,10 +2,10 @@ import { stripVTControlCharacters } from "node:util";
 
 import type { Message, ToolPart } from "../../engine/server-model.ts";
 import { countMatches } from "../../engine/find-text.ts";
-import { SHOWN_LENGTH } from "../../engine/search.ts";
-import { type Excerpt, TOOL_OUTPUT, type ToolDetail, type ToolEntry } from "../../protocol/output.ts";
-import { title, visible } from "../plain-text.ts";
-import { relativePath } from "./relative-path.ts";
+import { title, visible } from "../../engine/plain-text.ts";
+import { excerpt, excerptOfLines } from "../../protocol/excerpt.ts";
+import { TOOL_OUTPUT, type ToolDetail, type ToolEntry } from "../../protocol/output.ts";
+import { relativePath } from "../../protocol/relative-path.ts";
 import { changeFields, toolDiff } from "./tool-diff.ts";
 
 /** Fields of a tool's input that name one file. */
@@ -175,14 +175,4 @@ function printedQuestion({ question, options }: AskedQuestion): string {
     [option.label, option.description].filter((text) => typeof text === "string" && text !== "").join(": "),
   );
   return [question, ...lines.map((line) => `- ${line}`)].join("\n");
-}
-
-function excerpt(text: string): Excerpt {
-  return { text: text.slice(0, SHOWN_LENGTH), total: text.length };
-}
-
-/** Like {@link excerpt}, but cuts only between lines. */
-export function excerptOfLines(text: string): Excerpt {
-  const cut = text.length > SHOWN_LENGTH ? text.lastIndexOf("\n", SHOWN_LENGTH) : -1;
-  return cut > 0 ? { text: text.slice(0, cut), total: text.length } : excerpt(text);
 }
