@@ -60,22 +60,38 @@ function asModule(code) {
     .replace(/\bexports\./g, "");
 }
 
-/** Leaves out what `src/rpc` never turns on: logging, and progress. */
+/** What `src/rpc` never turns on, logging and progress: how often each is in the package's connection, and what is left. */
+const EXTRAS = [
+  [/^ {4}function (\w*Trace|trace\w+|logLSPMessage)\(.*\) \{$[^]*?^ {4}\}$/gm, 8, "function $1() {}"],
+  [/^ +logger\.\w+\(.*\);$/gm, 18, ""],
+  [/^ {8}(?:trace|onProgress|sendProgress|inspect): [^]*?^ {8}\},?$/gm, 4, ""],
+  [/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, 2, ""],
+];
+
 function withoutExtras(code) {
-  return code
-    .replace(/^ {4}function (\w*Trace|trace\w+|logLSPMessage)\(.*\) \{$[^]*?^ {4}\}$/gm, "function $1() {}")
-    .replace(/^ +logger\.\w+\(.*\);$/gm, "")
-    .replace(/^ {8}(?:trace|onProgress|sendProgress|inspect): [^]*?^ {8}\},?$/gm, "")
-    .replace(/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, "");
+  return EXTRAS.reduce((rest, [extra, count, instead]) => {
+    const found = rest.match(extra)?.length ?? 0;
+    if (found !== count)
+      throw new Error(`vscode-jsonrpc has changed: ${extra} matches ${found} times instead of ${count}.`);
+    return rest.replace(extra, instead);
+  }, code);
+}
+
+/** The file of vscode-jsonrpc as a bundle gets it. */
+function jsonRpcFile(path) {
+  const name = path.split(/[\\/]/).slice(-2).join("/");
+  if (jsonRpcEntries[name]) return jsonRpcEntries[name];
+  const code = asModule(readFileSync(path, "utf8"));
+  if (/\bexports\b|\brequire\(/.test(code))
+    throw new Error(`vscode-jsonrpc has changed: ${name} isn't a module.`);
+  return name === "common/connection.js" ? withoutExtras(code) : code;
 }
 
 const jsonRpc = {
   name: "json-rpc",
   setup: ({ onLoad }) =>
     onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => ({
-      contents:
-        jsonRpcEntries[path.split(/[\\/]/).slice(-2).join("/")] ??
-        withoutExtras(asModule(readFileSync(path, "utf8"))),
+      contents: jsonRpcFile(path),
       loader: "js",
       resolveDir: dirname(path),
     })),
