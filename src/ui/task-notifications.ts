@@ -9,6 +9,7 @@ import { INTERRUPTED_ERROR, isActive, type Collision, type Task } from "../engin
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import { showError, enumerate, translate } from "./messages.ts";
+import { offer, offerWarning } from "./dialogs.ts";
 import { withoutLinks } from "./plain-text.ts";
 import type { NotifyUser } from "./settings.ts";
 import { limitAmounts } from "./tree/words.ts";
@@ -158,7 +159,7 @@ async function showSeveral(
   const { showErrorMessage, showInformationMessage } = vscode.window;
   const showMessage = hasFailed(tasks) ? showErrorMessage : showInformationMessage;
   const show = vscode.l10n.t("Show Tasks");
-  const isChosen = (await showMessage(outcome(tasks, isBatch), show)) === show;
+  const isChosen = await offer(outcome(tasks, isBatch), show, showMessage);
   if (isChosen) showTasks();
   return isChosen;
 }
@@ -257,8 +258,7 @@ export async function showCollision(
           vscode.workspace.asRelativePath(path),
         )
       : vscode.l10n.t('Tasks "{0}" and "{1}" both changed {2} files.', ...names, paths.length);
-  const choice = await vscode.window.showWarningMessage(withoutLinks(message), show);
-  if (choice === show) await vscode.commands.executeCommand("asyncagents.showChanges", id);
+  if (await offerWarning(message, show)) await vscode.commands.executeCommand("asyncagents.showChanges", id);
 }
 
 /** Says what to set in OpenCode's configuration so that tasks can use subagents. */
@@ -272,8 +272,7 @@ export async function showDepth(
     excerpt(oneLine(task.description), TASK_SHOWN),
     depth,
   );
-  const choice = await vscode.window.showWarningMessage(withoutLinks(message), show);
-  if (choice === show) showOutput(task.id);
+  if (await offerWarning(message, show)) showOutput(task.id);
 }
 
 export interface NewsContext {
@@ -292,7 +291,7 @@ export async function showNews({ folderName, showTasks }: NewsContext, news: New
   const show = vscode.l10n.t("Show");
   const { showWarningMessage, showInformationMessage } = vscode.window;
   const showMessage = news.failed + news.waiting > 0 ? showWarningMessage : showInformationMessage;
-  if ((await showMessage(withoutLinks(text), show)) === show) showTasks();
+  if (await offer(text, show, showMessage)) showTasks();
 }
 
 /**

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { Disposable } from "../engine/event.ts";
 import type { Folders } from "./folders/folders.ts";
-import { withoutLinks } from "./plain-text.ts";
+import { offerWarning } from "./dialogs.ts";
 
 const WARNED = "asyncagents.warnedVersions";
 
@@ -26,6 +26,5 @@ async function warn(version: string): Promise<void> {
     "Async Agents wasn't tested with OpenCode {0}. If something doesn't work, a tested version may help.",
     version,
   );
-  if ((await vscode.window.showWarningMessage(withoutLinks(text), show)) === show)
-    await vscode.commands.executeCommand("_asyncagents.explainOpenCode2");
+  if (await offerWarning(text, show)) await vscode.commands.executeCommand("_asyncagents.explainOpenCode2");
 }

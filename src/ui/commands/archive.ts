@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { isAgreed } from "../dialogs.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
 import { isCleared } from "../tree/family.ts";
 import { discardWorktree } from "../worktrees/endings.ts";
@@ -35,8 +36,7 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
   const detail = vscode.l10n.t(
     "This also deletes the conversation and all subtasks from OpenCode, and can't be undone.",
   );
-  const agree = vscode.l10n.t("Delete");
-  if ((await vscode.window.showWarningMessage(question, { modal: true, detail }, agree)) !== agree) return;
+  if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
   await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, ({ id }) =>
     context.tasks.clear(id, { cancelRunning: true, deleteSession: true }),
   );

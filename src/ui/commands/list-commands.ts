@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { inform } from "../dialogs.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { type ListItem, pickAny } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
@@ -33,7 +34,7 @@ export async function markAllRead({ unread }: TaskContext): Promise<void> {
 export async function showNext({ known, unread, panels }: CommandContext): Promise<void> {
   const id = unread.next(known.openRequests());
   if (id !== undefined) panels.show(id);
-  else void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is unread or waiting for you."));
+  else inform(vscode.l10n.t("Nothing is unread or waiting for you."));
 }
 
 export async function showOverview({ overview }: CommandContext): Promise<void> {

@@ -3,6 +3,7 @@ import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { connectedFolder, type Folder } from "../folders/folders.ts";
+import { inform } from "../dialogs.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers, isQueuedChild, waitsForUser } from "../tree/family.ts";
@@ -123,7 +124,7 @@ export async function pickFrom(
   };
   for (const { session } of folders.all) if (session.id !== undefined) add(session.id);
   if (items.length === 0) {
-    void vscode.window.showInformationMessage(none);
+    inform(none);
     return undefined;
   }
   const picked = await vscode.window.showQuickPick(items, {
@@ -155,7 +156,7 @@ export async function pickActive(running: readonly Child[]): Promise<string | un
     ...section(vscode.l10n.t("queued"), queued),
   ];
   if (items.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("No running tasks."));
+    inform(vscode.l10n.t("No running tasks."));
     return undefined;
   }
   const picked = await vscode.window.showQuickPick(items, {
@@ -276,7 +277,7 @@ async function pickShown(
 
 async function pickFile(files: readonly FileChange[], title: string): Promise<FileChange | undefined> {
   if (files.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("The task didn't change any files."));
+    inform(vscode.l10n.t("The task didn't change any files."));
     return undefined;
   }
   const items = files.map((change) => ({

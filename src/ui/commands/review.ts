@@ -16,6 +16,7 @@ import {
 } from "../changes/revert-files.ts";
 import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
 import { showError } from "../messages.ts";
+import { inform, isAgreed, offer } from "../dialogs.ts";
 import { withoutLinks } from "../plain-text.ts";
 import { runningDescendants } from "../tree/family.ts";
 import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
@@ -80,16 +81,12 @@ async function showAccepted(
   { child, changes }: ChangedBy,
   accepted: readonly FileChange[],
 ): Promise<void> {
-  if (accepted.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("No changes left to review."));
-    return;
-  }
-  const undo = vscode.l10n.t("Undo");
+  if (accepted.length === 0) return inform(vscode.l10n.t("No changes left to review."));
   const message =
     accepted.length === 1
       ? vscode.l10n.t("Accepted 1 change. The file is kept as it is.")
       : vscode.l10n.t("Accepted {0} changes. The files are kept as they are.", accepted.length);
-  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
+  if (!(await offer(message, vscode.l10n.t("Undo")))) return;
   const review = await context.review();
   review.unaccept(
     child.id,
@@ -124,21 +121,17 @@ export async function revertChange(context: ReviewContext, argument: unknown): P
   const { plan } = planned;
   const name = basename(change.path);
   if (plan.kind === "refused") return refuse(context, target, change, plan.reason);
-  if (plan.kind === "nothing") {
-    void vscode.window.showInformationMessage(
-      withoutLinks(vscode.l10n.t("{0} no longer contains any of the task's changes.", name)),
-    );
-    return;
-  }
+  if (plan.kind === "nothing")
+    return inform(vscode.l10n.t("{0} no longer contains any of the task's changes.", name));
   if (
     plan.kind === "delete" &&
-    !(await isAgreed(vscode.l10n.t('Delete {0}, created by "{1}"?', name, child.description)))
+    !(await isRevertAgreed(vscode.l10n.t('Delete {0}, created by "{1}"?', name, child.description)))
   )
     return;
   if (
     plan.kind === "write" &&
     plan.isMerged &&
-    !(await isAgreed(vscode.l10n.t("{0} changed since. Revert only the task's changes?", name)))
+    !(await isRevertAgreed(vscode.l10n.t("{0} changed since. Revert only the task's changes?", name)))
   )
     return;
   await finish(context, target, [change]);
@@ -148,10 +141,7 @@ export async function revertAllChanges(context: ReviewContext, argument: unknown
   const target = await pickChanges(context, argument, vscode.l10n.t("Revert All Changes"));
   if (!target) return;
   const files = await pendingOf(context, target);
-  if (files.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("No changes left to review."));
-    return;
-  }
+  if (files.length === 0) return inform(vscode.l10n.t("No changes left to review."));
   const planned = await planAll(context, target, files);
   if (await isAgreedToAll(context, target, planned)) await finish(context, target, files);
 }
@@ -237,13 +227,11 @@ async function tell(
     );
   const [first] = reverted;
   if (!first) return;
-  const undo = vscode.l10n.t("Undo");
   const message =
     reverted.length === 1
       ? vscode.l10n.t("Reverted {0}.", basename(first.path))
       : vscode.l10n.t("Reverted {0} files.", reverted.length);
-  if ((await vscode.window.showInformationMessage(withoutLinks(message), undo)) === undo)
-    await undoAll(context, target, reverted);
+  if (await offer(message, vscode.l10n.t("Undo"))) await undoAll(context, target, reverted);
 }
 
 async function undoAll(
@@ -285,9 +273,8 @@ async function refuse(
   await vscode.commands.executeCommand("vscode.diff", former, file, title);
 }
 
-async function isAgreed(question: string): Promise<boolean> {
-  const agree = vscode.l10n.t("Revert");
-  return (await vscode.window.showWarningMessage(withoutLinks(question), { modal: true }, agree)) === agree;
+function isRevertAgreed(question: string): Promise<boolean> {
+  return isAgreed(question, vscode.l10n.t("Revert"));
 }
 
 async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned: Planned): Promise<boolean> {
@@ -309,9 +296,7 @@ async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned:
     revertible.length === 1
       ? vscode.l10n.t('Revert one file that "{0}" changed?', target.child.description)
       : vscode.l10n.t('Revert {0} files that "{1}" changed?', revertible.length, target.child.description);
-  const agree = vscode.l10n.t("Revert All");
-  const options = { modal: true, detail: withoutLinks(detail) };
-  return (await vscode.window.showWarningMessage(withoutLinks(question), options, agree)) === agree;
+  return isAgreed(question, vscode.l10n.t("Revert All"), detail);
 }
 
 function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChange, plan: RevertPlan): string {

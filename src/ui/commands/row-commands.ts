@@ -9,6 +9,7 @@ import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
 import { humanMessage, showError, showIfLong } from "../messages.ts";
+import { inform, isAgreed, offer } from "../dialogs.ts";
 import { title } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
@@ -157,7 +158,7 @@ export async function answer(context: FlowContext, argument: unknown): Promise<v
   if (reference === undefined) return void (await answerOneOf(context, () => known.openRequests()));
   const [oldest] = requestsUnder(context, findChild(context, reference).id);
   if (oldest) await answerRequest(context, oldest);
-  else void vscode.window.showInformationMessage(vscode.l10n.t("This agent isn't waiting for you."));
+  else inform(vscode.l10n.t("This agent isn't waiting for you."));
 }
 
 /** The open requests of an agent; if it has none, those of its descendants. */
@@ -179,7 +180,7 @@ export async function adopt(context: TaskContext, argument: unknown, selection: 
   );
   const [first, ...others] = adopted;
   if (first)
-    void vscode.window.showInformationMessage(
+    inform(
       others.length === 0
         ? adoptedWords(first)
         : vscode.l10n.t("{0} subagents are now your tasks.", adopted.length),
@@ -233,10 +234,7 @@ export async function copyResult(context: TaskContext, argument: unknown, select
     return result === "" ? [] : [{ description, result }];
   });
   const [first, ...others] = answers;
-  if (!first) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There is no result to copy."));
-    return;
-  }
+  if (!first) return inform(vscode.l10n.t("There is no result to copy."));
   await vscode.env.clipboard.writeText(
     others.length === 0
       ? first.result
@@ -289,7 +287,6 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
     asked.flatMap((task) => [...[task].filter(isRunning), ...runningDescendants(known, task.id)]),
   );
   if (working.size > 0) {
-    const agree = vscode.l10n.t("Cancel and Clear");
     const question =
       working.size === 1
         ? vscode.l10n.t("1 task is still running. Cancel it and clear it from the list?")
@@ -297,7 +294,7 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
             "{0} tasks are still running. Cancel them and clear them from the list?",
             working.size,
           );
-    if ((await vscode.window.showWarningMessage(question, { modal: true }, agree)) !== agree) return;
+    if (!(await isAgreed(question, vscode.l10n.t("Cancel and Clear")))) return;
   }
   // Checked again, because tasks may have ended while the question was open.
   const running = asked.flatMap(({ id }) => {
@@ -313,12 +310,11 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
 }
 
 async function offerUndo(tasks: TaskContext["tasks"], cleared: readonly Task[]): Promise<void> {
-  const undo = vscode.l10n.t("Undo");
   const [first, ...others] = cleared;
   const message =
     first && others.length === 0
       ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', nameOf(first))
       : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
-  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
-  await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
+  if (await offer(message, vscode.l10n.t("Undo")))
+    await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
 }

@@ -9,6 +9,7 @@ import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import { type FolderWork, lossWords, sharers, stoppable, workWords } from "../background-work.ts";
 import { type Folder, connectedFolder, folderTitle, requireFolder } from "../folders/folders.ts";
 import { showIfLong, enumerate, translate } from "../messages.ts";
+import { inform, isAgreed } from "../dialogs.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
 import { runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
@@ -62,12 +63,11 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
   const { known, connector } = folder;
   const running = runningIn(known).length + (await runningElsewhere(folder, await daemon()));
   if (running > 0) {
-    const stop = vscode.l10n.t("Stop Server");
     const question =
       running === 1
         ? vscode.l10n.t("1 agent is still running. It stops with the server.")
         : vscode.l10n.t("{0} agents are still running. They stop with the server.", running);
-    if ((await vscode.window.showWarningMessage(question, { modal: true }, stop)) !== stop) return;
+    if (!(await isAgreed(question, vscode.l10n.t("Stop Server")))) return;
   }
   await connector.stopServer();
 }
@@ -123,7 +123,7 @@ export async function stopBackgroundWork(context: ServerContext): Promise<void> 
 async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly FolderWork[] | undefined> {
   const work = stoppable(status);
   if (work.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("No background work is running."));
+    inform(vscode.l10n.t("No background work is running."));
     return undefined;
   }
   const now = Date.now();
@@ -143,10 +143,9 @@ async function choose(status: Pick<DaemonStatus, "folders">): Promise<readonly F
   return picked?.map(({ folder }) => folder);
 }
 
-async function confirm(chosen: readonly FolderWork[]): Promise<boolean> {
-  const stop = vscode.l10n.t("Stop Work");
+function confirm(chosen: readonly FolderWork[]): Promise<boolean> {
   const names = enumerate(chosen.map(({ directory }) => basename(directory)));
   const question = visible(vscode.l10n.t("Stop work in {0}?", names));
   const detail = lossWords(chosen).map(translate).join("\n\n");
-  return (await vscode.window.showWarningMessage(question, { modal: true, detail }, stop)) === stop;
+  return isAgreed(question, vscode.l10n.t("Stop Work"), detail);
 }

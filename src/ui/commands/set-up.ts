@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
 import { requireFolder } from "../folders/folders.ts";
-import { title, withoutIcons, withoutLinks, visible } from "../plain-text.ts";
+import { inform, offer } from "../dialogs.ts";
+import { title, withoutIcons, visible } from "../plain-text.ts";
 import { translate, showError } from "../messages.ts";
 import type { ServerContext } from "./command.ts";
 import type { ConfigPlan } from "../../rpc/contract.ts";
@@ -38,14 +39,11 @@ function isReady(): boolean {
 async function showResult({ folders }: ServerContext, place: string): Promise<void> {
   const state = folders.current?.connector.state;
   if (state?.kind === "connected") {
-    const launch = vscode.l10n.t("Launch Task…");
-    const message = withoutLinks(vscode.l10n.t("OpenCode {0} is connected: {1}", state.version, place));
-    if ((await vscode.window.showInformationMessage(message, launch)) === launch)
+    const message = vscode.l10n.t("OpenCode {0} is connected: {1}", state.version, place);
+    if (await offer(message, vscode.l10n.t("Launch Task…")))
       await vscode.commands.executeCommand("asyncagents.launch");
   } else if (!isReady())
-    void vscode.window.showInformationMessage(
-      withoutLinks(vscode.l10n.t("Found OpenCode at {0}. Open a trusted folder to launch tasks.", place)),
-    );
+    inform(vscode.l10n.t("Found OpenCode at {0}. Open a trusted folder to launch tasks.", place));
 }
 
 /** Undefined if the user gives up. */
@@ -158,9 +156,8 @@ async function isPrompting(terminal: vscode.Terminal): Promise<void> {
   subscription.dispose();
 }
 
-async function lookAgain(message: string): Promise<boolean> {
-  const again = vscode.l10n.t("Search Again");
-  return (await vscode.window.showInformationMessage(message, again)) === again;
+function lookAgain(message: string): Promise<boolean> {
+  return offer(message, vscode.l10n.t("Search Again"));
 }
 
 async function chooseExecutable(): Promise<boolean> {
@@ -196,8 +193,7 @@ export async function configureAgentTools(context: ServerContext): Promise<void>
   const calls = await folder.open();
   const plan = await calls.planAgentTools(action, scope);
   if (!plan || plan.after === plan.before) {
-    void vscode.window.showInformationMessage(withoutLinks(nothingToDo(action, plan?.path)));
-    return;
+    return inform(nothingToDo(action, plan?.path));
   }
   if (!(await confirmEdit(action, plan))) return;
   await calls.applyAgentTools(plan);
@@ -277,7 +273,6 @@ async function showEdit(action: Action, path: string): Promise<void> {
           "Removed the agent tools from {0}. OpenCode servers that you start yourself keep them until a restart.",
           path,
         );
-  const openFile = vscode.l10n.t("Open File");
-  const choice = await vscode.window.showInformationMessage(withoutLinks(message), openFile);
-  if (choice === openFile) await vscode.window.showTextDocument(vscode.Uri.file(path));
+  if (await offer(message, vscode.l10n.t("Open File")))
+    await vscode.window.showTextDocument(vscode.Uri.file(path));
 }

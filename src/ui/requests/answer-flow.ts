@@ -12,6 +12,7 @@ import type {
 import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { showError } from "../messages.ts";
+import { inform, offer } from "../dialogs.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
 import { askText, pickOne, pickSome, type StepButton } from "../quick-input.ts";
 import { BACK, type Answer, runWizard, type Step } from "../wizard.ts";
@@ -150,10 +151,9 @@ export function isUnknown(error: unknown): boolean {
 export function showAnswered(texts: readonly string[] = []): void {
   const written = texts.filter(Boolean);
   const message = vscode.l10n.t("Already answered, or the agent stopped.");
-  if (written.length === 0) return void vscode.window.showInformationMessage(message);
-  const copy = vscode.l10n.t("Copy What You Wrote");
-  void vscode.window.showInformationMessage(message, copy).then((choice) => {
-    if (choice === copy) void vscode.env.clipboard.writeText(written.join("\n"));
+  if (written.length === 0) return inform(message);
+  void offer(message, vscode.l10n.t("Copy What You Wrote")).then((isChosen) => {
+    if (isChosen) void vscode.env.clipboard.writeText(written.join("\n"));
   });
 }
 
@@ -161,8 +161,7 @@ async function pickRequest(
   known: Pick<Tasks, "onDidChangeRequests">,
   open: readonly OpenRequest[],
 ): Promise<OpenRequest | typeof BACK | "changed" | undefined> {
-  if (open.length === 0)
-    return void vscode.window.showInformationMessage(vscode.l10n.t("No agent is waiting for you."));
+  if (open.length === 0) return void inform(vscode.l10n.t("No agent is waiting for you."));
   const changed = new AbortController();
   const subscription = known.onDidChangeRequests(() => changed.abort());
   const picked = await pickOne({

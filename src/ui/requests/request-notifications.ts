@@ -3,6 +3,7 @@ import type { OpenRequest } from "../../engine/engine.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
 import { showError } from "../messages.ts";
+import { offerWarning } from "../dialogs.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
 import { answerOneOf, answerRequest, isUnknown, showAnswered, type FlowContext } from "./answer-flow.ts";
 import { proposedDiff, requestReason } from "./request-facts.ts";
@@ -41,9 +42,8 @@ export async function showRequest(context: FlowContext, open: OpenRequest): Prom
 
 /** Shows that several requests are waiting. */
 export async function showSeveral(context: FlowContext, count: number): Promise<void> {
-  const answer = vscode.l10n.t("Answer…");
   const message = vscode.l10n.t("{0} requests from agents are waiting for you.", count);
-  if ((await vscode.window.showWarningMessage(message, answer)) !== answer) return;
+  if (!(await offerWarning(message, vscode.l10n.t("Answer…")))) return;
   try {
     await answerOneOf(context, () => context.known.openRequests());
   } catch (error) {
