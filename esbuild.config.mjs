@@ -111,7 +111,7 @@ const editorApi = {
     );
     onLoad({ filter: /^vscode$/, namespace: "editor-api" }, () => {
       const api = readFileSync("node_modules/@types/vscode/index.d.ts", "utf8");
-      const names = api.matchAll(/^\texport (?:class|enum|namespace) (\w+)/gm);
+      const names = api.matchAll(/^\texport (?:class|const|enum|namespace) (\w+)/gm);
       return { contents: [...names].map(([, name]) => `export { ${name} } from "vscode";`).join("\n") };
     });
   },

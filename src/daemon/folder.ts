@@ -113,7 +113,7 @@ export class DaemonFolder implements FolderService, Disposable {
         commands: engine,
         beginWrite: ({ sessionID, paths }) => engine.beginWrite(sessionID, paths),
         directory,
-        worktrees: () => engine.worktreeDirectories(),
+        worktrees: () => engine.worktrees.directories(),
         stateFolder,
         clock,
         logger,
@@ -175,7 +175,7 @@ export class DaemonFolder implements FolderService, Disposable {
     const { engine, directory } = this;
     const speaker = (): Speaker => ({
       child: engine.child(id),
-      folder: engine.worktreeOf(id) ?? directory,
+      folder: engine.worktrees.of(id)?.directory ?? directory,
     });
     return new ShownConversation(await engine.transcript(id), speaker, send);
   }

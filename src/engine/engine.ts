@@ -23,6 +23,7 @@ import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Family } from "./tree.ts";
 import { answerText, lastAnswer, TURN_WINDOW } from "./turn.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
 import type { WorktreeWork } from "./worktree-work.ts";
 import { blockingTime, waitForEnd, type OutputOptions, type TaskOutput } from "./waiting.ts";
 
@@ -296,9 +297,9 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.parts.worktreeWork;
   }
 
-  /** The directories in which tasks work besides the folder. */
-  worktreeDirectories(): readonly string[] {
-    return this.parts.worktrees.directories();
+  /** Where agents work besides the folder. */
+  get worktrees(): Pick<TaskWorktrees, "of" | "directories"> {
+    return this.parts.worktrees;
   }
 
   /** The latest prompt of the task. Undefined if it no longer exists. */
@@ -326,11 +327,6 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     } finally {
       transcript.dispose();
     }
-  }
-
-  /** The directory of the worktree in which a session's agent works. Undefined if it works in the folder. */
-  worktreeOf(sessionID: string): string | undefined {
-    return this.parts.worktrees.of(sessionID)?.directory;
   }
 
   /** The input of the tool call that made a request. Undefined if it is not known. */

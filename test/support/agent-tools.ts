@@ -119,7 +119,7 @@ export async function openAgentWindow(
   const calls: ReceivedCall[] = [];
   let endpoint: ToolEndpoint | undefined;
 
-  const directories = (): readonly string[] => [server.directory, ...window.engine.worktreeDirectories()];
+  const directories = (): readonly string[] => [server.directory, ...window.engine.worktrees.directories()];
   window.engine.onDidChange(({ before, after }) => {
     if (before?.worktree?.directory !== after?.worktree?.directory)
       void endpoint?.setDirectories(directories());
