@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "no
 import { dirname, join, resolve } from "node:path";
 import { transform } from "@swc/core";
 import { context, build } from "esbuild";
-import { ownNames } from "./build/own-names.mjs";
+import { privateNames } from "./build/private-names.mjs";
 
 const production = process.argv.includes("--production");
 const watch = process.argv.includes("--watch");
@@ -172,10 +172,10 @@ const bundles = [
   },
 ];
 
-/** The members that a bundle can shorten: our own, also those that the authors of packages mark as private. */
-async function ownMembers(bundle) {
+/** The members that a bundle can shorten: the private ones, also those that the authors of packages mark as private. */
+async function privateMembers(bundle) {
   const { metafile } = await build({ ...bundle, minify: false, write: false });
-  return new RegExp(`^(?:_[a-z].*|${ownNames(Object.keys(metafile.inputs)).join("|")})$`);
+  return new RegExp(`^(?:_[a-z].*|${privateNames(Object.keys(metafile.inputs)).join("|")})$`);
 }
 
 /** Minifies what the extension host reads once more: another minifier shortens what the bundler leaves. */
@@ -306,7 +306,7 @@ if (watch) {
   );
   await Promise.all(contexts.map((each) => each.watch()));
 } else {
-  if (production) bundles[0].mangleProps = await ownMembers(bundles[0]);
+  if (production) bundles[0].mangleProps = await privateMembers(bundles[0]);
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
   if (production) {
     await minifyAgain(results[0].metafile);

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import ts from "typescript";
+
+/**
+ * The names that only private members of classes have. A bundler can shorten them, because nothing else uses them:
+ * neither the editor nor another program, nor a package.
+ * @param {readonly string[]} files all files of the bundle
+ */
+export function privateNames(files) {
+  const { config } = ts.readConfigFile("tsconfig.json", ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ".");
+  const sources = files.filter((file) => file.endsWith(".ts"));
+  const program = ts.createProgram(sources, options);
+  const checker = program.getTypeChecker();
+  const found = new Set();
+  const others = new Set();
+  const visit = (node, isOurs) => {
+    // A text may be the name of a member, too.
+    if (ts.isStringLiteralLike(node)) others.add(node.text);
+    if (ts.isIdentifier(node) && isMemberName(node))
+      (isOurs && isPrivate(memberOf(node, checker)) ? found : others).add(node.text);
+    ts.forEachChild(node, (child) => visit(child, isOurs));
+  };
+  for (const source of sources) visit(program.getSourceFile(source), true);
+  for (const file of files.filter((each) => each.endsWith(".js")))
+    visit(ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true), false);
+  return [...found].filter((name) => !others.has(name));
+}
+
+/** Whether the bundler takes this name for one of a member. */
+function isMemberName(node) {
+  const { parent } = node;
+  if (ts.isBindingElement(parent))
+    return ts.isObjectBindingPattern(parent.parent) && (parent.propertyName ?? parent.name) === node;
+  if (ts.isParameter(parent)) return ts.isParameterPropertyDeclaration(parent, parent.parent);
+  return (
+    parent.name === node &&
+    (ts.isPropertyAccessExpression(parent) ||
+      ts.isClassElement(parent) ||
+      ts.isTypeElement(parent) ||
+      ts.isObjectLiteralElement(parent))
+  );
+}
+
+function memberOf(node, checker) {
+  const { parent } = node;
+  return ts.isBindingElement(parent)
+    ? checker.getTypeAtLocation(parent.parent).getProperty(node.text)
+    : checker.getSymbolAtLocation(node);
+}
+
+function isPrivate(member) {
+  const declarations = member?.declarations ?? [];
+  return (
+    declarations.length > 0 &&
+    declarations.every((one) => ts.getCombinedModifierFlags(one) & ts.ModifierFlags.Private)
+  );
+}
