@@ -23,6 +23,10 @@ export function createFolderCalls({
   plugin,
 }: FolderParts): FolderCalls {
   const others: Omit<FolderCalls, keyof EngineCalls> = {
+    worktreeChanges: (...args) => engine.worktreeWork.changes(...args),
+    removeWorktree: (...args) => engine.worktreeWork.remove(...args),
+    remakeWorktree: (...args) => engine.worktreeWork.remake(...args),
+    setupOutput: (...args) => engine.worktreeWork.setupOutput(...args),
     predictConflicts: () => engine.worktreeWork.predictConflicts(),
     planBringBack: (...args) => engine.worktreeWork.plan(...args),
     bringBack: (...args) => engine.worktreeWork.bringBack(...args),
@@ -32,7 +36,7 @@ export function createFolderCalls({
     discardWorktree: (...args) => engine.worktreeWork.discard(...args),
     undoDiscard: (...args) => engine.worktreeWork.undoDiscard(...args),
     listWorktrees: () => engine.worktreeWork.list(),
-    cleanUpWorktree: (...args) => engine.worktreeWork.remove(...args),
+    cleanUpWorktree: (...args) => engine.worktreeWork.cleanUp(...args),
 
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),

@@ -10,7 +10,7 @@ import type { ForkPreview } from "./fork/preview.ts";
 import type { LaunchInput } from "./launcher.ts";
 import { givenDescription } from "./task-names.ts";
 import { createParts, type EngineParts } from "./parts.ts";
-import type { EnginePorts, WorktreeChanges } from "./ports.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence, type Sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
@@ -272,27 +272,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return { task: this.registry.snapshot(entry), result, changes };
   }
 
-  /** What an isolated task has changed in its worktree so far. */
-  async worktreeChanges(taskID: string): Promise<WorktreeChanges> {
-    return this.parts.worktrees.changes(this.registry.find(taskID));
-  }
-
-  /** See {@link TaskWorktrees.remove}. */
-  async removeWorktree(taskID: string): Promise<void> {
-    await this.parts.worktrees.remove(this.registry.find(taskID));
-  }
-
-  /** See {@link TaskWorktrees.remake}. */
-  async remakeWorktree(taskID: string, signal?: CancelSignal): Promise<void> {
-    await this.parts.worktrees.remake(this.registry.find(taskID), { signal });
-  }
-
-  /** See {@link TaskWorktrees.setupOutput}. */
-  async setupOutput(taskID: string): Promise<string | undefined> {
-    return this.parts.worktrees.setupOutput(this.registry.find(taskID));
-  }
-
-  /** What users do with the work of isolated tasks. */
+  /** What users do with isolated tasks and their work. */
   get worktreeWork(): WorktreeWork {
     return this.parts.worktreeWork;
   }

@@ -8,7 +8,7 @@ import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { Session } from "./server-model.ts";
 import { hasOpenWork, isActive, shortID, type Task, type TaskRecord } from "./task.ts";
-import { isSettled, TaskMemory } from "./task-memory.ts";
+import { goneSession, isSettled, TaskMemory } from "./task-memory.ts";
 import { spent } from "./totals.ts";
 import { descendants, Tree, type Family } from "./tree.ts";
 
@@ -273,21 +273,8 @@ export class TaskRegistry {
 
   /** Registers a task that an earlier process left unsettled and whose session is gone. */
   lose(record: TaskRecord): void {
-    const { id, description, parentSessionID, agent, model, createdAt } = record;
-    this.applySession({
-      id,
-      title: description,
-      directory: "",
-      parentID: parentSessionID,
-      agent,
-      model,
-      created: createdAt,
-      updated: createdAt,
-      cost: 0,
-      tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
-      task: { kind: "task", record },
-    });
-    this.forget(id);
+    this.applySession(goneSession(record));
+    this.forget(record.id);
   }
 
   /** Stores a changed record, then shows it. If storing fails, nothing changes. */

@@ -173,8 +173,8 @@ export class Synchronizer implements Disposable {
   private async takeUp(): Promise<void> {
     const { guard, turns, notices, ending, resume, queue, worktrees } = this.parts;
     guard.connect(this.tookUp);
-    if (!this.tookUp) void worktrees.takeUp();
     this.tookUp = true;
+    void worktrees.takeUp();
     await this.loseMissing();
     if (!this.connected) return;
     await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts()]);

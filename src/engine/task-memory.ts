@@ -1,5 +1,6 @@
 import { withTombstone, type Tombstone } from "./find-task.ts";
 import type { TaskMemoryStore } from "./ports.ts";
+import type { Session } from "./server-model.ts";
 import { isActive, type TaskRecord } from "./task.ts";
 
 /** What is remembered about tasks because the server may forget it: tasks without session, and unsettled tasks. */
@@ -56,4 +57,22 @@ export class TaskMemory {
 /** Whether a task has ended and its notice is no longer pending. */
 export function isSettled(record: TaskRecord): boolean {
   return !isActive(record) && record.notice.state !== "pending";
+}
+
+/** What is known of a session that is gone, from the record of its task. */
+export function goneSession(record: TaskRecord): Session {
+  const { id, description, parentSessionID, agent, model, createdAt } = record;
+  return {
+    id,
+    title: description,
+    directory: "",
+    parentID: parentSessionID,
+    agent,
+    model,
+    created: createdAt,
+    updated: createdAt,
+    cost: 0,
+    tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    task: { kind: "task", record },
+  };
 }

@@ -117,15 +117,17 @@ export class TaskWorktrees implements Disposable {
     });
   }
 
-  /** Completes what a process left unfinished that was killed, once all tasks are known. */
+  /** Completes what was left unfinished when this process or the server was killed, at each connect. */
   async takeUp(): Promise<void> {
-    const entries = this.registry.all().filter(({ record }) => record.worktree !== undefined);
+    const own = this.registry
+      .all()
+      .flatMap((entry) => (entry.record.worktree ? [{ entry, worktree: entry.record.worktree }] : []));
     try {
-      const bases = await this.ports.worktrees.takeUp(entries.map((entry) => this.requireOwn(entry)));
-      for (const entry of entries) {
-        const { name, base } = this.requireOwn(entry);
-        const kept = bases.get(name);
-        if (kept !== undefined && kept !== base) await this.note(entry, { base: kept });
+      const bases = await this.ports.worktrees.takeUp(own.map(({ worktree }) => worktree));
+      for (const { entry, worktree } of own) {
+        const base = bases.get(worktree.name) ?? worktree.base;
+        const isStill = entry.record.worktree?.base === worktree.base;
+        if (isStill && base !== worktree.base) await this.note(entry, { base });
         await this.completeOutcome(entry);
       }
       this.changed.fire();
@@ -135,14 +137,15 @@ export class TaskWorktrees implements Disposable {
     }
   }
 
-  /** Stores facts about the worktree of a task. */
+  /** Notes facts about the worktree of a task. If the server can't store them now, it gets them at the next connect. */
   async note(entry: Entry, facts: Pick<Partial<TaskWorktree>, "outcome" | "base">): Promise<void> {
-    return entry.serial.run(() =>
-      this.registry.storeThenShow(entry, {
-        ...entry.record,
-        worktree: { ...this.requireOwn(entry), ...facts },
-      }),
-    );
+    const worktree = { ...this.requireOwn(entry), ...facts };
+    await entry.serial
+      .run(() => this.registry.showThenStore(entry, { ...entry.record, worktree }))
+      .catch((error: unknown) => {
+        const id = shortID(entry.record.id);
+        this.ports.logger.warn(`Couldn't store what became of the worktree of ${id}: ${messageOf(error)}`);
+      });
   }
 
   /**

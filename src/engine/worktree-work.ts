@@ -1,6 +1,7 @@
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
 import { messageOf } from "./errors.ts";
-import type { EnginePorts } from "./ports.ts";
+import type { CancelSignal } from "./event.ts";
+import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Predictions } from "./predictions.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
@@ -15,7 +16,7 @@ interface WorktreeWorkParts extends Pick<EnginePorts, "logger"> {
   readonly predictions: Predictions;
 }
 
-/** What users do with the work of an isolated task: bring it back, make a branch of it, or discard it. */
+/** What users do with an isolated task's worktree, and with the work in it: bring it back, make a branch of it, discard it. */
 export class WorktreeWork {
   constructor(private readonly parts: WorktreeWorkParts) {}
 
@@ -84,6 +85,26 @@ export class WorktreeWork {
     await this.parts.worktrees.remake(this.find(taskID), { discarded: ref });
   }
 
+  /** What the task has changed so far. */
+  async changes(taskID: string): Promise<WorktreeChanges> {
+    return this.parts.worktrees.changes(this.find(taskID));
+  }
+
+  /** See {@link TaskWorktrees.remove}. */
+  async remove(taskID: string): Promise<void> {
+    await this.parts.worktrees.remove(this.find(taskID));
+  }
+
+  /** See {@link TaskWorktrees.remake}. */
+  async remake(taskID: string, signal?: CancelSignal): Promise<void> {
+    await this.parts.worktrees.remake(this.find(taskID), { signal });
+  }
+
+  /** See {@link TaskWorktrees.setupOutput}. */
+  async setupOutput(taskID: string): Promise<string | undefined> {
+    return this.parts.worktrees.setupOutput(this.find(taskID));
+  }
+
   /** See {@link Predictions.predictSoon}. */
   async predictConflicts(): Promise<void> {
     this.parts.predictions.predictSoon();
@@ -99,7 +120,7 @@ export class WorktreeWork {
   }
 
   /** Removes a listed worktree. Its state is kept under a Git ref. */
-  async remove(name: string): Promise<void> {
+  async cleanUp(name: string): Promise<void> {
     const entry = this.owner(name);
     await (entry ? this.parts.worktrees.remove(entry) : this.parts.git.remove({ name }));
   }

@@ -89,21 +89,15 @@ export interface KeptTasks {
 export type EngineCalls = TaskCommands &
   Pick<
     TaskEngine,
-    | "agents"
-    | "takenSince"
-    | "lastAnswer"
-    | "toolInput"
-    | "previewFork"
-    | "forkStarts"
-    | "search"
-    | "worktreeChanges"
-    | "removeWorktree"
-    | "remakeWorktree"
-    | "setupOutput"
+    "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts" | "search"
   >;
 
-/** What users do with the work of isolated tasks. */
+/** The calls that concern the worktrees of isolated tasks. */
 interface WorktreeCalls {
+  readonly worktreeChanges: WorktreeWork["changes"];
+  readonly removeWorktree: WorktreeWork["remove"];
+  readonly remakeWorktree: WorktreeWork["remake"];
+  readonly setupOutput: WorktreeWork["setupOutput"];
   readonly planBringBack: WorktreeWork["plan"];
   readonly bringBack: WorktreeWork["bringBack"];
   readonly undoBringBack: WorktreeWork["undoBringBack"];
@@ -113,7 +107,7 @@ interface WorktreeCalls {
   readonly undoDiscard: WorktreeWork["undoDiscard"];
   readonly listWorktrees: WorktreeWork["list"];
   readonly predictConflicts: WorktreeWork["predictConflicts"];
-  readonly cleanUpWorktree: WorktreeWork["remove"];
+  readonly cleanUpWorktree: WorktreeWork["cleanUp"];
 }
 
 /**

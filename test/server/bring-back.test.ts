@@ -208,14 +208,14 @@ describe("bringing an isolated task's work back", () => {
   it("[ISO-7] makes a discarded worktree again without its ref, and its work counts as not decided on", async () => {
     const task = await launched("echo new > new.txt");
     await window.engine.worktreeWork.discard(task.id);
-    await window.engine.remakeWorktree(task.id);
+    await window.engine.worktreeWork.remake(task.id);
     assert.equal(readFileSync(join(worktree(task), "new.txt"), "utf8"), "new\n");
     assert.equal(outcome(task), undefined);
   });
 
   it("offers to make a worktree again before it plans anything", async () => {
     const task = await launched("echo new > new.txt");
-    await window.engine.removeWorktree(task.id);
+    await window.engine.worktreeWork.remove(task.id);
     const isGone = (error: unknown): boolean => error instanceof Refusal && error.code === "worktree-gone";
     await assert.rejects(plan(task), isGone);
   });

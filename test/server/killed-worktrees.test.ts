@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { BringBackPlan } from "../../src/engine/bring-back.ts";
+import type { BringBackPlan, BroughtBack } from "../../src/engine/bring-back.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
@@ -124,11 +124,31 @@ describe("worktrees, when processes are killed", function () {
     await until("the folder", () => window.folder.connection() === "connected", 60_000);
   }
 
+  /** Makes a call during which the server is killed, at a given call of Git, and waits for the next server. */
+  async function serverKilledIn<T>(part: string, call: () => Promise<T>): Promise<T> {
+    git.arm("hold", part);
+    const calling = call();
+    await until("Git", () => git.isHeld);
+    process.kill((desk.server() ?? assert.fail("There is no server")).pid, "SIGKILL");
+    await until("the loss", () => window.folder.connection() !== "connected");
+    git.release();
+    const result = await calling;
+    await until("the next server", () => window.folder.connection() === "connected", 60_000);
+    return result;
+  }
+
+  /** Waits until the server's copy of the task has this outcome. */
+  const untilStored = ({ id }: Task, outcome: string): Promise<unknown> =>
+    until("the outcome on the server", async () => {
+      const response = await desk.fetch(`/session/${id}`);
+      return (await response.text()).includes(outcome);
+    });
+
   const treeOf = ({ worktree }: Task) => worktree ?? assert.fail("It has no worktree");
   const present = ({ id }: Task): Task => window.folder.tasks.get(id) ?? assert.fail("It is gone");
   const read = (directory: string, path: string): string => readFileSync(join(directory, path), "utf8");
   const plan = ({ id }: Task): Promise<BringBackPlan> => window.folder.calls.planBringBack(id, {});
-  const bring = ({ id }: Task, planned: BringBackPlan): Promise<unknown> =>
+  const bring = ({ id }: Task, planned: BringBackPlan): Promise<BroughtBack> =>
     window.folder.calls.bringBack(
       id,
       planned,
@@ -159,17 +179,36 @@ describe("worktrees, when processes are killed", function () {
 
   it("a server that is killed before the session is created leaves nothing, and the launch says so", async () => {
     const before = left();
-    git.arm("hold", "ls-files*--ignored");
-    const launching = assert.rejects(launch("x\n"));
-    await until("Git", () => git.isHeld);
-    const { pid } = (await desk.status()).folders[0]?.server ?? assert.fail("There is no server");
-    process.kill(pid, "SIGKILL");
-    await until("the loss", () => window.folder.connection() !== "connected");
-    git.release();
-    await launching;
+    await serverKilledIn("ls-files*--ignored", () => assert.rejects(launch("x\n")));
     await until("the removal", () => JSON.stringify(left()) === JSON.stringify(before));
-    await until("the next server", () => window.folder.connection() === "connected", 60_000);
     assert.equal(window.folder.tasks.size, 0);
+  });
+
+  it("a server that is killed while work is discarded learns of that later, and the work can be made again", async () => {
+    const task = await ended("agent\n");
+    const { directory } = treeOf(task);
+    await serverKilledIn("update-ref refs/asyncagents/discarded", () =>
+      window.folder.calls.discardWorktree(task.id),
+    );
+    assert.ok(!existsSync(directory));
+    await untilStored(task, "discarded");
+    await window.folder.calls.remakeWorktree(task.id);
+    assert.equal(read(directory, "new.txt"), "agent\n");
+    await clear(task);
+  });
+
+  it("a server that is killed while work is brought back learns of that later, and it can be undone", async () => {
+    const task = await ended("agent\n");
+    const { directory } = treeOf(task);
+    const planned = await plan(task);
+    const { before, after } = await serverKilledIn("hash-object", () => bring(task, planned));
+    assert.equal(read(repository.directory, "both.txt"), "agent\n");
+    await untilStored(task, "broughtBack");
+    await until("the removal", () => !existsSync(directory));
+    await window.folder.calls.undoBringBack(task.id, { before, after });
+    assert.equal(read(repository.directory, "both.txt"), "old\n");
+    assert.equal(read(directory, "new.txt"), "agent\n");
+    await clear(task);
   });
 
   it("a daemon that is killed while it discards loses nothing", async () => {

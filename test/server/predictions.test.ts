@@ -150,10 +150,10 @@ describe("predicting conflicts", () => {
     window.dispose();
     window = await openAgentWindow(server, { settings: { maxDepth: 2 } });
     await untilConflicts(a, "b: list.txt");
-    await window.engine.removeWorktree(b.id);
+    await window.engine.worktreeWork.remove(b.id);
     await untilConflicts(a);
     assert.equal(workOf(b), undefined);
-    await window.engine.remakeWorktree(b.id);
+    await window.engine.worktreeWork.remake(b.id);
     await untilConflicts(a, "b: list.txt");
   });
 

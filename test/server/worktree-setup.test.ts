@@ -98,7 +98,7 @@ describe("setting up a worktree", () => {
     assert.equal(task.worktree?.setup, undefined);
     assert.match(JSON.stringify(model.requests.at(-1)?.messages), /KEY=1/);
     assert.ok(!existsSync(join(worktreeOf(task), "local")));
-    assert.equal(await window.engine.setupOutput(id), "KEY=1\nready\n");
+    assert.equal(await window.engine.worktreeWork.setupOutput(id), "KEY=1\nready\n");
   });
 
   it("[ISO-2] without `.worktreeinclude`, the patterns of the settings say which ignored files are copied", async () => {
@@ -107,7 +107,7 @@ describe("setting up a worktree", () => {
     const worktree = worktreeOf(await ended(window, id));
     assert.equal(readFileSync(join(worktree, "local/data.txt"), "utf8"), "data\n");
     assert.ok(!existsSync(join(worktree, ".env")));
-    assert.equal(await window.engine.setupOutput(id), undefined);
+    assert.equal(await window.engine.worktreeWork.setupOutput(id), undefined);
   });
 
   it("[ISO-2] a command that fails ends the task without a request; a retry sets up a new worktree", async () => {
@@ -116,7 +116,7 @@ describe("setting up a worktree", () => {
     const failed = await ended(window, id);
     assert.deepEqual([failed.status, failed.error?.name], ["error", "SetupFailed"]);
     assert.match(failed.error?.message ?? "", /failed with exit code 7\. Retry/);
-    assert.equal(await window.engine.setupOutput(id), "No registry\n");
+    assert.equal(await window.engine.worktreeWork.setupOutput(id), "No registry\n");
     isolation = isolated({ command: "touch ready.txt" });
     const again = await window.engine.retry(id);
     const retried = await ended(window, again.id);
@@ -152,7 +152,7 @@ describe("setting up a worktree", () => {
     isolation = isolated({ command: "seq 1 30000" });
     const { id } = await launch();
     await ended(window, id);
-    const output = (await window.engine.setupOutput(id)) ?? "";
+    const output = (await window.engine.worktreeWork.setupOutput(id)) ?? "";
     assert.equal(output.length, 64 * 1024);
     assert.ok(output.endsWith("\n30000\n"));
   });
@@ -171,8 +171,8 @@ describe("setting up a worktree", () => {
     isolation = isolated({ command: "cat .env > .env.copy" }, [".env"]);
     const { id } = await launch();
     const worktree = worktreeOf(await ended(window, id));
-    await window.engine.removeWorktree(id);
-    await window.engine.remakeWorktree(id);
+    await window.engine.worktreeWork.remove(id);
+    await window.engine.worktreeWork.remake(id);
     assert.equal(readFileSync(join(worktree, ".env.copy"), "utf8"), "KEY=1\n");
   });
 
@@ -185,8 +185,8 @@ describe("setting up a worktree", () => {
       [abort.signal, () => abort.abort()],
       [undefined, () => window.dispose()],
     ] as const) {
-      await window.engine.removeWorktree(id);
-      const making = assert.rejects(window.engine.remakeWorktree(id, signal), /was cancelled/);
+      await window.engine.worktreeWork.remove(id);
+      const making = assert.rejects(window.engine.worktreeWork.remake(id, signal), /was cancelled/);
       const pid = await processOf(worktree);
       cancel();
       await making;

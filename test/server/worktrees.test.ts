@@ -163,13 +163,13 @@ describe("a task in a worktree", () => {
   it("[ISO-7] is not prompted once its worktree is gone; when it is made again, the task goes on from its last state", async () => {
     const { id } = await launch([write("made.txt", "made\n"), { text: "Done." }]);
     const worktree = worktreeOf(await ended(window, id));
-    await window.engine.removeWorktree(id);
+    await window.engine.worktreeWork.remove(id);
     assert.ok(!existsSync(worktree));
     const before = requestsOf(id);
     await assert.rejects(window.engine.resume(id, "Go on."), has("worktree-gone"));
     assert.equal(window.engine.get(id)?.status, "completed");
     assert.equal(requestsOf(id), before);
-    await window.engine.remakeWorktree(id);
+    await window.engine.worktreeWork.remake(id);
     assert.equal(readFileSync(join(worktree, "made.txt"), "utf8"), "made\n");
     await window.engine.resume(id, script([run("cat made.txt > copy.txt"), { text: "Again." }]));
     assert.equal((await ended(window, id)).status, "completed");
@@ -184,7 +184,7 @@ describe("a task in a worktree", () => {
     const inside = { parentSessionID: id, isolation: undefined };
     await assert.rejects(launch([{ text: "Inside." }], inside), has("worktree-gone"));
     assert.deepEqual(window.engine.list(id), []);
-    await window.engine.remakeWorktree(id);
+    await window.engine.worktreeWork.remake(id);
     assert.equal(readFileSync(join(worktree, "a.txt"), "utf8"), "a\n");
   });
 
@@ -229,7 +229,7 @@ describe("a task in a worktree", () => {
   it("is cancelled like any other", async () => {
     const { id } = await launch([{ gate: "never", text: "Done." }]);
     await model.waitForRequest(({ sessionID }) => sessionID === id);
-    await assert.rejects(window.engine.removeWorktree(id), has("still-running"));
+    await assert.rejects(window.engine.worktreeWork.remove(id), has("still-running"));
     assert.equal((await window.engine.cancel(id)).status, "cancelled");
     const request = model.requests.find(({ sessionID }) => sessionID === id);
     await until("the end of the model's answer", () => request?.aborted);
