@@ -17,6 +17,7 @@ export interface OutputParts {
     | "transcript"
     | "openRequests"
     | "toolInput"
+    | "image"
     | "onDidChange"
     | "onDidChangeSubagent"
     | "onDidChangeRequests"
