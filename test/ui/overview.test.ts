@@ -140,13 +140,6 @@ describe("the overview in a real editor", function () {
     await workbench.screenshot("overview-disconnected-dark");
     assert.equal(await frame.getByRole("rowheader").count(), 62);
   });
-
-  it("is readable in a narrow tab", async () => {
-    await workbench.page.setViewportSize({ width: 660, height: 800 });
-    const { width } = (await frame.locator("main").boundingBox()) ?? assert.fail();
-    assert.ok(width < 350, String(width));
-    await workbench.screenshot("overview-narrow-dark");
-  });
 });
 
 describe("the overview of a day that begins", function () {

@@ -45,11 +45,14 @@ describe("images of the workspace", () => {
   it("are files in the folder only, neither by .. nor by a link", async () => {
     symlinkSync(join(elsewhere, "a.png"), join(folder, "out.png"));
     symlinkSync(elsewhere, join(folder, "out"));
+    symlinkSync(folder, join(elsewhere, "back"));
     symlinkSync(join(folder, "a.png"), join(folder, "docs", "in.png"));
     for (const path of [
       "../a.png",
       `../${elsewhere.split("/").at(-1)}/a.png`,
       join(elsewhere, "a.png"),
+      // Its name is elsewhere, which isn't even looked at.
+      join(elsewhere, "back", "a.png"),
       "out.png",
       "out/a.png",
       "docs",

@@ -191,7 +191,7 @@ describe("reading the output panel", function () {
       const image = (_: string, path: string) => picture(path === "docs/a.png" ? "teal" : "navy");
       const transcript = new FakeTranscript().user("Draw ![B](b.png)").assistant();
       transcript
-        .reasoning("Like ![A](docs/a.png)?")
+        .reasoning("Like ![C](docs/c.png)?")
         .text("Here: ![A chart](docs/a.png) and ![A chart](docs/a.png)");
       await open(transcript, { image });
       await drawn("B (b.png)");
@@ -200,9 +200,9 @@ describe("reading the output panel", function () {
         async () => (await link("A chart (docs/a.png)").locator("img").count()) === 2,
       );
       await panel.page.locator(".line", { hasText: "Thought" }).click();
-      await drawn("A (docs/a.png)");
-      await link("A (docs/a.png)").click();
-      assert.deepEqual(panel.calls, [["openFile", "docs/a.png", undefined]]);
+      await drawn("C (docs/c.png)");
+      await link("C (docs/c.png)").click();
+      assert.deepEqual(panel.calls, [["openFile", "docs/c.png", undefined]]);
       assert.deepEqual(await barriers((script) => panel.page.evaluate(script)), []);
       assert.deepEqual(panel.strayRequests, []);
     });
