@@ -37,7 +37,7 @@ export function createFolderCalls({
     listWorktrees: () => engine.worktreeWork.list(),
     cleanUpWorktree: (...args) => engine.worktreeWork.remove(...args),
 
-    image: (id, path) => readImage(path, [engine.worktreeDirectory(id) ?? [], directory].flat()),
+    image: (id, path) => readImage(path, [engine.worktreeWork.directoryOf(id) ?? [], directory].flat()),
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),
     ensureSession: () => session.ensure(),

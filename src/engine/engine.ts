@@ -301,11 +301,6 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return this.parts.worktrees.directories();
   }
 
-  /** The directory of the worktree that a session works in. Undefined if it works in the folder. */
-  worktreeDirectory(sessionID: string): string | undefined {
-    return this.parts.worktrees.of(sessionID)?.directory;
-  }
-
   /** The latest prompt of the task. Undefined if it no longer exists. */
   async prompt(taskID: string): Promise<string | undefined> {
     const { id, promptMessageID } = this.registry.find(taskID).record;
