@@ -5,8 +5,10 @@ import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
 import { methodNames } from "../rpc/methods.ts";
 import type { Connecting } from "./connecting.ts";
+import { readImage } from "./workspace-image.ts";
 
 export interface FolderParts {
+  readonly directory: string;
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
   readonly connection: OpenCodeConnection;
@@ -16,6 +18,7 @@ export interface FolderParts {
 
 /** The calls that windows can make in a folder: those of the engine, and those that other parts handle. */
 export function createFolderCalls({
+  directory,
   engine,
   session,
   connection,
@@ -38,6 +41,7 @@ export function createFolderCalls({
     listWorktrees: () => engine.worktreeWork.list(),
     cleanUpWorktree: (...args) => engine.worktreeWork.cleanUp(...args),
 
+    image: (id, path) => readImage(path, [engine.worktreeWork.directoryOf(id) ?? [], directory].flat()),
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),
     ensureSession: () => session.ensure(),

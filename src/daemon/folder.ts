@@ -121,7 +121,14 @@ export class DaemonFolder implements FolderService, Disposable {
     );
     this.feed = this.own(new FolderFeed({ engine, session, connecting, state, clock, logger }));
     this.onDidChange = this.feed.onDidChange;
-    this.calls = createFolderCalls({ engine, session, connection, connecting, plugin: () => this.plugin() });
+    this.calls = createFolderCalls({
+      directory,
+      engine,
+      session,
+      connection,
+      connecting,
+      plugin: () => this.plugin(),
+    });
     this.own(
       engine.onDidChange(({ before, after }) => {
         this.followAttention();

@@ -29,6 +29,11 @@ export class WorktreeWork {
     return this.parts.git.planBringBack(worktree, new Map(Object.entries(unsaved)));
   }
 
+  /** The directory of the worktree that a session works in. Undefined if it works in the folder. */
+  directoryOf(sessionID: string): string | undefined {
+    return this.parts.worktrees.of(sessionID)?.directory;
+  }
+
   /**
    * Writes chosen files of the plan to the folder. Once everything was brought back, the worktree of an ended task is
    * removed.

@@ -50,6 +50,7 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   "open-field": { id, field: text(MAX_ID) },
   "open-diff": { id },
   "open-path": { path: text(MAX_PATH) },
+  image: { path: text(MAX_PATH) },
   "open-link": { url: text(MAX_URL) },
   "open-session": { id },
   "find-in-tools": { query: text(MAX_QUERY) },

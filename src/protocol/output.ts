@@ -207,6 +207,12 @@ export interface FoundAt {
   readonly nth: number;
 }
 
+/** An image as a `data:` address, or why it isn't shown. */
+export interface ImageView {
+  readonly data?: string;
+  readonly problem?: string;
+}
+
 export type ConnectionView = "connected" | "connecting" | "disconnected";
 
 /** From the extension to the panel. */
@@ -243,6 +249,7 @@ export type HostMessage =
   | { readonly type: "requests"; readonly requests: readonly RequestView[] }
   /** The reply to the request couldn't be sent. */
   | { readonly type: "reply-failed"; readonly id: string; readonly error: string }
+  | ({ readonly type: "image"; readonly path: string } & ImageView)
   /** A short message that the page shows for a moment. */
   | { readonly type: "note"; readonly text: string }
   /** Shows the box for finding text, with the text found at `at` if there is one. */
@@ -267,6 +274,8 @@ export type PanelMessage =
   | { readonly type: "open-diff"; readonly id: string }
   /** Opens a file that the agent mentioned: a path, optionally with `:line` or `:line:column`. */
   | { readonly type: "open-path"; readonly path: string }
+  /** Requests an image of the workspace. */
+  | { readonly type: "image"; readonly path: string }
   | { readonly type: "open-link"; readonly url: string }
   /** Opens the output of the session that a tool call launched. */
   | { readonly type: "open-session"; readonly id: string }

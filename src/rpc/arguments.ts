@@ -248,6 +248,7 @@ const parameters = {
   previewFork: z.tuple([forkRequest]),
   forkStarts: z.tuple([id]),
   search: z.tuple([id, z.string()]),
+  image: z.tuple([id, z.string()]),
   models: nothing,
   changes: z.tuple([id, z.number()]),
   ensureSession: nothing,

@@ -115,6 +115,11 @@ interface WorktreeCalls {
  * `CancelSignal` argument is not sent; aborting it cancels the call.
  */
 export interface FolderCalls extends EngineCalls, WorktreeCalls {
+  /**
+   * An image that an agent named, as a `data:` address. Only files in the folder or in the worktree that the session works
+   * in. Rejects with a `Refusal` whose text is shown in place of the image.
+   */
+  image(sessionID: string, path: string): Promise<string>;
   models(): Promise<readonly ModelInfo[]>;
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;

@@ -79,6 +79,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   },
   forkStarts: READ,
   search: READ,
+  image: READ,
   models: READ,
   changes: READ,
   ensureSession: REACH,

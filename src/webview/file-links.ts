@@ -2,9 +2,9 @@ import type { MarkdownIt, StateCore, Token } from "markdown-it";
 
 /** Extensions by which a name without folder or line counts as a file, unlike `console.log` and `list.length`. */
 const TYPES =
-  "bat c cc cjs clj cpp cs css csv cts cxx dart ex go gradle graphql h hpp htm html hs ini java jl js json jsonc jsx kt " +
-  "less lock lua m md mdx mjs mm mts php pl proto ps1 py r rb rs sass scala scss sh sql svelte svg swift tf toml ts " +
-  "tsx txt vue xml yaml yml zig";
+  "bat c cc cjs clj cpp cs css csv cts cxx dart ex gif go gradle graphql h hpp hs htm html ini java jl jpeg jpg js " +
+  "json jsonc jsx kt less lock lua m md mdx mjs mm mts php pl png proto ps1 py r rb rs sass scala scss sh sql " +
+  "svelte svg swift tf toml ts tsx txt vue webp xml yaml yml zig";
 const FILE_TYPES = new Set(TYPES.split(" "));
 const PLACE = /(?::\d{1,7}(?:[:-]\d{1,7})?|#L\d{1,7}(?:-L?\d{1,7})?)/.source;
 const PATH = new RegExp(
@@ -38,6 +38,11 @@ export function linkedFile(url: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether it is the path of an image that the page can show. */
+export function isImage(path: string): boolean {
+  return /\.(?:gif|jpe?g|png|webp)$/i.test(path);
 }
 
 /**

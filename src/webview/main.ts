@@ -1,5 +1,6 @@
 import { dispatch, type HostMessage, type PanelMessage } from "../protocol/output.ts";
 import { Formatter } from "../protocol/format.ts";
+import { Images } from "./images.ts";
 import { L10n } from "./l10n.ts";
 import { MarkdownRenderer } from "./markdown.ts";
 import { PageStateStore, type EditorApi } from "./page-state.ts";
@@ -25,6 +26,7 @@ window.addEventListener("message", ({ data }: MessageEvent<HostMessage>) => {
     {
       l10n,
       format: new Formatter(document.documentElement.lang),
+      images: new Images(l10n, post),
       markdown: new MarkdownRenderer(l10n.t("Copy")),
       now: () => Date.now() + offset,
       post,

@@ -1,8 +1,10 @@
+import type { Context } from "./context.ts";
 import { replaceChangedTail } from "./dom.ts";
 import { highlighted } from "./highlight.ts";
-import type { MarkdownRenderer } from "./markdown.ts";
 import { sanitized } from "./sanitize.ts";
 import { Segmenter } from "./segmenter.ts";
+
+type Drawing = Pick<Context, "markdown" | "images">;
 
 /** Growing Markdown in one element; what is already rendered stays. */
 export class MarkdownFlow {
@@ -12,7 +14,7 @@ export class MarkdownFlow {
 
   constructor(
     private readonly element: HTMLElement,
-    private readonly markdown: MarkdownRenderer,
+    private readonly context: Drawing,
   ) {}
 
   show(text: string): void {
@@ -28,7 +30,7 @@ export class MarkdownFlow {
       const segment = this.segments.segment(index);
       const block = children[index] ?? this.element.appendChild(document.createElement("div"));
       if (index === children.length - 1 && segment === this.rendered) continue;
-      renderMarkdown(block, segment, this.markdown);
+      renderMarkdown(block, segment, this.context);
       this.rendered = segment;
     }
   }
@@ -38,11 +40,12 @@ export class MarkdownFlow {
 export function renderMarkdown(
   element: Element,
   text: string,
-  markdown: MarkdownRenderer,
+  { markdown, images }: Drawing,
   options?: { breaks: boolean },
 ): void {
   const fragment = sanitized(markdown.toHtml(text, options));
   for (const code of fragment.querySelectorAll("code[class]"))
     code.replaceChildren(...highlighted(code.textContent, code.className.replace(/^language-/, "")));
+  images.fill(fragment);
   replaceChangedTail(element, fragment);
 }

@@ -1,11 +1,12 @@
 import createMarkdownIt, { type MarkdownIt, type Token } from "markdown-it";
 
 import { isSafeLink } from "../protocol/output-guard.ts";
-import { linkedFile, linkFiles, looksLikeFile } from "./file-links.ts";
+import { isImage, linkedFile, linkFiles, looksLikeFile } from "./file-links.ts";
 import { languageOf } from "./highlight.ts";
 
 /**
- * Turns a model's Markdown into HTML: no raw HTML, no images (a link to them instead), and only links to web and mail
+ * Turns a model's Markdown into HTML: no raw HTML, no images (a link to them instead, which {@link Images}
+ * fills if they are in the workspace), and only links to web and mail
  * addresses and to files. Anything refused stays readable as text.
  */
 export class MarkdownRenderer {
@@ -39,7 +40,7 @@ export class MarkdownRenderer {
       const path = linkedFile(source);
       return path === undefined
         ? `<a class="image" tabindex="-1" href="${escapeHtml(source)}">${escapeHtml(label)}</a>`
-        : `<button type="button" class="path" tabindex="-1" title="${escapeHtml(path)}">${escapeHtml(label)}</button>`;
+        : `<button type="button" class="${isImage(path) ? "path image" : "path"}" tabindex="-1" title="${escapeHtml(path)}">${escapeHtml(label)}</button>`;
     };
     engine.renderer.rules["code_inline"] = (tokens, index) => {
       const { content } = tokens[index]!;

@@ -72,6 +72,11 @@ export class Page {
       }
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
+    image: ({ path, ...image }) =>
+      void this.context.images.receive(path, image).then(() => {
+        for (const [row, element] of this.list.shown)
+          if (element.querySelector(".path.image")) this.list.onChange(row);
+      }),
     note: ({ text }) => this.note(text),
     find: ({ at }) => {
       // The match is read instead.

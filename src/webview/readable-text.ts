@@ -1,7 +1,7 @@
 /** The parts of a row that are text of the conversation, in contrast to labels and buttons. */
 const READABLE =
   ".answer, .prompt, .reasoning, .row-tool .line-name, .line-title, .fields, .diff-text, .output, .problem-text, .note-text";
-const LABELS = ".code-bar, .sr-only";
+const LABELS = ".code-bar, .sr-only, .image-problem";
 /** Between parts that are apart: no query matches it. */
 const GAP = "\u0000";
 const BLOCKS = new Set("BLOCKQUOTE DD DIV DT H2 H3 H4 H5 H6 HR LI OL P PRE TABLE TD TH TR UL".split(" "));

@@ -28,6 +28,7 @@ export class RowView implements RowRenderer {
 
   update(row: Row, element: HTMLElement): void {
     this.fill(row, element);
+    this.context.images.fill(element);
     // The conversation is one stop of the Tab key, see ReadingKeys.
     for (const control of element.querySelectorAll("button")) control.tabIndex = -1;
   }
@@ -66,7 +67,7 @@ export class RowView implements RowRenderer {
       element.append(body);
       if (row.first) element.prepend(this.copyButton(row));
     }
-    renderMarkdown(body, plainTerminalText(row.text), this.context.markdown);
+    renderMarkdown(body, plainTerminalText(row.text), this.context);
   }
 
   /** Copies the whole entry, not only this row. */
@@ -77,7 +78,7 @@ export class RowView implements RowRenderer {
   }
 
   private showPrompt(row: Row, entry: PromptEntry, element: HTMLElement): void {
-    const { format, markdown } = this.context;
+    const { format } = this.context;
     let body = element.querySelector(".prompt");
     if (!body) {
       body = h("div", { class: "prompt" });
@@ -92,7 +93,7 @@ export class RowView implements RowRenderer {
       box.append(body);
       element.append(box);
     }
-    renderMarkdown(body, plainTerminalText(row.text), markdown, { breaks: true });
+    renderMarkdown(body, plainTerminalText(row.text), this.context, { breaks: true });
   }
 
   private origin({ origin }: PromptEntry): string {
@@ -125,7 +126,7 @@ export class RowView implements RowRenderer {
     const shown = body ?? element.appendChild(h("div", { class: "reasoning" }));
     let flow = this.flows.get(shown);
     if (!flow) {
-      flow = new MarkdownFlow(shown, this.context.markdown);
+      flow = new MarkdownFlow(shown, this.context);
       this.flows.set(shown, flow);
     }
     flow.show(plainTerminalText(entry.text));

@@ -140,11 +140,40 @@ describe("the overview in a real editor", function () {
     await workbench.screenshot("overview-disconnected-dark");
     assert.equal(await frame.getByRole("rowheader").count(), 62);
   });
+});
 
-  it("is readable in a narrow tab", async () => {
-    await workbench.page.setViewportSize({ width: 660, height: 800 });
-    const { width } = (await frame.locator("main").boundingBox()) ?? assert.fail();
-    assert.ok(width < 350, String(width));
-    await workbench.screenshot("overview-narrow-dark");
+describe("the overview of a day that begins", function () {
+  this.timeout(180_000);
+  let server: OpenCodeServer;
+  let workbench: Workbench;
+  let frame: FrameLocator;
+  let session: string;
+
+  setUp(async (start) => {
+    const model = await start.model({ fallback: answer });
+    server = await start.server({ model });
+    session = await createSession(server, "A day");
+    const at = Date.now() - 2 * 86_400_000;
+    const times = { createdAt: at, startedAt: at, endedAt: at };
+    await seedTask(server, { parentSessionID: session, description: "Look back", ...times });
+    workbench = await start.window({
+      server,
+      settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
+      shows: (opened) => opened.row("Earlier, 1").waitFor({ timeout: 60_000 }),
+    });
+    frame = workbench.webviewFrame();
+  });
+
+  it("says that there are no tasks today, and shows the first one once it is there, in a wide tab too", async () => {
+    await workbench.runCommand("Async Agents: Show Overview");
+    await frame.getByText("No tasks today").waitFor({ timeout: 60_000 });
+    assert.equal(await frame.getByLabel("Time range").isVisible(), false);
+    await takeAllPictures(workbench, "overview-empty");
+    await seedTask(server, { parentSessionID: session, description: "Look around", prompt: "Look around." });
+    await frame.getByRole("row").filter({ hasText: "Look around" }).waitFor({ timeout: 60_000 });
+    assert.equal(await frame.getByRole("rowheader").count(), 1);
+    await takeAllPictures(workbench, "overview-one");
+    await workbench.page.setViewportSize({ width: 1600, height: 900 });
+    await takeAllPictures(workbench, "overview-wide");
   });
 });

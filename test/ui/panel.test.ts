@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Frame, FrameLocator, Locator } from "playwright-core";
 import { createSession } from "../support/engine.ts";
@@ -50,6 +50,8 @@ export async function load(id: string): Promise<Profile> {
 
 1. The tests pass again.
 2. Nothing else reads \`TIMEOUT\`.
+
+![The logo](docs/logo.png) ![A secret](docs/link.png)
 `;
 
 const HOSTILE = `<h1>Not a heading</h1><script>window.pwned = 1</script>
@@ -190,6 +192,11 @@ describe("the output panel in a real editor", () => {
     const secret = join(tempDir("elsewhere"), "secret.ts");
     writeFileSync(secret, "secret");
     symlinkSync(secret, join(folder, "src", "link.ts"));
+    mkdirSync(join(folder, "docs"));
+    copyFileSync(new URL("../../media/icon.png", import.meta.url), join(folder, "docs", "logo.png"));
+    const picture = join(tempDir("elsewhere"), "picture.png");
+    copyFileSync(join(folder, "docs", "logo.png"), picture);
+    symlinkSync(picture, join(folder, "docs", "link.png"));
     execFileSync("git", ["init", "--quiet"], { cwd: folder });
     const permission = { edit: "ask", bash: { "*": "allow", "git push *": "ask" } };
     // By default OpenCode allows a child session no subagents of its own.
@@ -293,6 +300,22 @@ describe("the output panel in a real editor", () => {
     await diff.scrollIntoViewIfNeeded();
     assert.match((await diff.locator(".added").textContent()) ?? "", /^\+const TIMEOUT = 10_000;/);
     await look("finished-opened");
+  });
+
+  it("shows an image of the workspace in the answer, and none from elsewhere", async () => {
+    const image = frame.getByRole("button", { name: "The logo (docs/logo.png)" }).locator("img").last();
+    await image.waitFor();
+    await button("A secret (docs/link.png) The image wasn't found in this workspace.").last().waitFor();
+    assert.equal(await frame.locator("img").count(), await frame.locator("[title='docs/logo.png']").count());
+    await image.scrollIntoViewIfNeeded();
+    for (const theme of ["dark", "light"] as const) {
+      await wear(theme);
+      await look("image", { theme });
+    }
+    await wear("dark");
+    await image.click();
+    await workbench.tab("logo.png").waitFor();
+    await workbench.runCommand("View: Close Editor");
   });
 
   it("opens a file that the answer names, at its line, and no file outside the workspace", async () => {

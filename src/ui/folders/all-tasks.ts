@@ -163,6 +163,10 @@ export class AllTasks implements Disposable {
     return this.require(id).calls.search(id, query);
   }
 
+  async image(id: string, path: string): Promise<string> {
+    return this.require(id).calls.image(id, path);
+  }
+
   async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
     return this.require(request.sessionID).calls.toolInput(request);
   }

@@ -20,6 +20,7 @@ export function outputPage(page: OutputPage): string {
     "default-src 'none'",
     `script-src 'nonce-${page.nonce}'`,
     `style-src ${page.cspSource}`,
+    "img-src data:",
     "base-uri 'none'",
     "form-action 'none'",
   ].join("; ");

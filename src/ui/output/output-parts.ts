@@ -18,6 +18,7 @@ export interface OutputParts {
     | "lastAnswer"
     | "openRequests"
     | "toolInput"
+    | "image"
     | "onDidChange"
     | "onDidChangeSubagent"
     | "onDidChangeRequests"

@@ -51,6 +51,11 @@ export class OutputSession {
       const { file, position } = pathAndPosition(path);
       this.orNote(this.editor.openFile(file, position));
     },
+    image: ({ path }) =>
+      void this.parts.known.image(this.taskID, path).then(
+        (data) => this.post({ type: "image", path, data }),
+        (error: unknown) => this.post({ type: "image", path, problem: this.editor.describe(error) }),
+      ),
     "open-link": ({ url }) => {
       if (isSafeLink(url)) this.editor.openExternal(url);
     },

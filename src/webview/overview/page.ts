@@ -126,6 +126,8 @@ export class OverviewPage {
         ? l10n.t("No task was active in this time.")
         : l10n.t("No tasks today. The tasks that you or your agents launch appear here.");
     this.table.element.hidden = isEmpty;
+    this.facts.hidden = isEmpty;
+    this.ranges.hidden = tasks.length === 0;
     const earliest = Math.min(at, ...this.lanes.map(({ intervals }) => intervals[0]?.from ?? at));
     this.axis = axisOf(Math.max(start, earliest), at, dayStart);
     this.table.scale(this.axis);

@@ -73,6 +73,7 @@ export interface PanelOptions {
   readonly session?: MirroredSession;
   readonly requests?: readonly OpenRequest[];
   readonly toolInput?: OutputParts["known"]["toolInput"];
+  readonly image?: OutputParts["known"]["image"];
   readonly transcript: () => Promise<Transcript>;
   readonly steer?: (...call: Parameters<OutputParts["tasks"]["steer"]>) => Promise<void>;
   readonly withdraw?: () => Promise<string>;
@@ -132,6 +133,7 @@ export class PanelPage {
         openRequests: () => this.requests,
         onDidChangeRequests: this.requestChanges.event,
         toolInput: options.toolInput ?? (() => Promise.resolve(undefined)),
+        image: options.image ?? (() => new Promise(() => undefined)),
       },
       tasks: {
         resume: async (taskID, prompt) => {

@@ -42,7 +42,7 @@ describe("MarkdownRenderer", () => {
   /** The paths of the buttons that open a file. */
   const files = (text: string): string[] =>
     Array.from(
-      render(text).matchAll(/<button[^>]*class="path"[^>]*title="([^"]*)"/g),
+      render(text).matchAll(/<button[^>]*class="path(?: image)?"[^>]*title="([^"]*)"/g),
       ([, path]) => path ?? "",
     );
 
@@ -84,6 +84,20 @@ describe("MarkdownRenderer", () => {
 
   it("does not link file names", () => {
     assert.deepEqual(links(render("README.md and test.py and www.example.com and a@b.test")), []);
+  });
+
+  it("marks links to images that can be shown, by name too", () => {
+    const shown = (text: string): string[] =>
+      Array.from(render(text).matchAll(/class="path image"[^>]*title="([^"]*)">/g), ([, path]) => path ?? "");
+    assert.deepEqual(
+      shown("![A](a.png) ![B](docs/b%20c.JPG) ![C](./c.jpeg) ![D](/work/d.gif) ![E](e.webp)"),
+      ["a.png", "docs/b c.JPG", "./c.jpeg", "/work/d.gif", "e.webp"],
+    );
+    assert.match(render("![A](a.png)"), />A \(a.png\)<\/button>/);
+    assert.deepEqual(
+      shown("![A](a.svg) ![B](https://a.test/b.png) [C](c.png) ![D](//a.test/d.png?x) ![E](e.png:3) f/f.png"),
+      [],
+    );
   });
 
   it("never loads an image, but links to it", () => {

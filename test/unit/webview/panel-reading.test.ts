@@ -170,6 +170,103 @@ describe("reading the output panel", function () {
     }
   });
 
+  describe("images of the workspace", () => {
+    /** A real image of the type that the browser draws: 300 by 200 pixels. */
+    const picture = (color: string): Promise<string> =>
+      panel.page.evaluate((fill) => {
+        const canvas = Object.assign(document.createElement("canvas"), { width: 300, height: 200 });
+        const context = canvas.getContext("2d")!;
+        context.fillStyle = fill;
+        context.fillRect(0, 0, 300, 200);
+        return canvas.toDataURL("image/png");
+      }, color);
+    const link = (name: string) => panel.page.getByRole("button", { name });
+    const drawn = (name: string): Promise<unknown> =>
+      until(`the image of ${name}`, async () => {
+        const box = await link(name).locator("img").boundingBox();
+        return box?.width === 300 && box.height === 200;
+      });
+
+    it("are shown above their text, which names them, and open as files", async () => {
+      const image = (_: string, path: string) => picture(path === "docs/a.png" ? "teal" : "navy");
+      const transcript = new FakeTranscript().user("Draw ![B](b.png)").assistant();
+      transcript
+        .reasoning("Like ![C](docs/c.png)?")
+        .text("Here: ![A chart](docs/a.png) and ![A chart](docs/a.png)");
+      await open(transcript, { image });
+      await drawn("B (b.png)");
+      await until(
+        "both images",
+        async () => (await link("A chart (docs/a.png)").locator("img").count()) === 2,
+      );
+      await panel.page.locator(".line", { hasText: "Thought" }).click();
+      await drawn("C (docs/c.png)");
+      await link("C (docs/c.png)").click();
+      assert.deepEqual(panel.calls, [["openFile", "docs/c.png", undefined]]);
+      assert.deepEqual(await barriers((script) => panel.page.evaluate(script)), []);
+      assert.deepEqual(panel.strayRequests, []);
+    });
+
+    it("are read once, one at a time, and stay as they are while text is added", async () => {
+      const asked: string[] = [];
+      let reading = 0;
+      const image = async (_: string, path: string): Promise<string> => {
+        asked.push(path);
+        assert.equal(++reading, 1);
+        const data = await picture("teal");
+        reading--;
+        return data;
+      };
+      const transcript = new FakeTranscript().user("Draw").assistant().text("![A](a.png) ![B](b.png) ");
+      await open(transcript, { image });
+      await drawn("A (a.png)");
+      await drawn("B (b.png)");
+      transcript.stream("and\n\nmore");
+      await panel.page.getByText("more").waitFor();
+      const first = await link("A (a.png)").locator("img").elementHandle();
+      transcript.stream(" words");
+      await panel.page.getByText("more words").waitFor();
+      assert.ok(await first?.evaluate((element) => element.isConnected));
+      assert.deepEqual(asked, ["a.png", "b.png"]);
+    });
+
+    it("that can't be shown are named, with the reason", async () => {
+      const image = (_: string, path: string) =>
+        path === "big.png"
+          ? Promise.reject(new Error("The image is larger than 2 MB."))
+          : Promise.resolve("data:image/png;base64,iVBORw0KGgo=");
+      const transcript = new FakeTranscript().user("Draw").assistant();
+      await open(transcript.text("![Big](big.png) ![Half](half.png) ![Far](https://a.test/far.png)"), {
+        image,
+      });
+      await link("Big (big.png) The image is larger than 2 MB. Try again.").waitFor();
+      await link("Half (half.png) The image is damaged.").waitFor();
+      await panel.page.getByRole("link", { name: "Far (https://a.test/far.png)" }).waitFor();
+      assert.equal(await panel.page.locator("img").count(), 0);
+      assert.deepEqual(panel.strayRequests, []);
+    });
+
+    it("don't move what the reader sees when they appear above it", async () => {
+      let show = (): void => undefined;
+      const shown = new Promise<void>((resolve) => (show = resolve));
+      const image = () => shown.then(() => picture("teal"));
+      const transcript = new FakeTranscript().user("Draw").assistant();
+      transcript.text("![A](a.png)").text("Here").text(WORDS).text(WORDS);
+      await open(transcript, { image });
+      await panel.page.keyboard.press("Home");
+      const here = panel.page.getByText("Here", { exact: true });
+      await here.waitFor();
+      const top = async (): Promise<number> => (await here.boundingBox())?.y ?? NaN;
+      const scroller = panel.page.locator(".scroller");
+      await scroller.evaluate((element, by) => (element.scrollTop += by), (await top()) - 90);
+      await until("the row at the top", async () => (await top()) < 130);
+      const before = await top();
+      show();
+      await until("the image", async () => (await panel.page.locator("img").count()) === 1);
+      assert.ok(Math.abs((await top()) - before) < 2, `${before} became ${await top()}`);
+    });
+  });
+
   it("copies the whole conversation if everything is selected, and says so", async () => {
     await open(haystack());
     await panel.page.keyboard.press("Control+a");

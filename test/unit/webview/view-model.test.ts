@@ -361,7 +361,7 @@ describe("outputPage", () => {
     assert.deepEqual(
       policies.map(([, policy]) => policy),
       [
-        "default-src 'none'; script-src 'nonce-n0nce'; style-src https://x; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; script-src 'nonce-n0nce'; style-src https://x; img-src data:; base-uri 'none'; form-action 'none'",
       ],
     );
     assert.equal(html.match(/<script/g)?.length, 1);
