@@ -62,8 +62,8 @@ class ServerStream {
   private readonly abort = new AbortController();
   private readonly deadline: Disposable;
   private isOpen = false;
-  /** When data was last received. Undefined before the response. */
-  private lastSign: number | undefined;
+  /** Whether the response has begun. */
+  private isAnswered = false;
   private silence: Disposable | undefined;
 
   constructor(
@@ -97,7 +97,7 @@ class ServerStream {
     const setWatched = (watched: boolean): void => {
       if (watched) this.watching.add(follower);
       else this.watching.delete(follower);
-      this.watchSilence();
+      if (!this.silence || this.watching.size === 0) this.watchSilence();
     };
     return {
       setWatched,
@@ -119,16 +119,20 @@ class ServerStream {
     const { signal } = this.abort;
     const headers = authorizationHeader(access);
     // A redirect could send the password to another server.
-    const answer = await fetch(access.url + route.url, { headers, redirect: "error", signal });
+    const answer = await (access.fetch ?? fetch)(access.url + route.url, {
+      headers,
+      redirect: "error",
+      signal,
+    });
     const { ok, status, body } = endingWith(signal, answer);
     if (!ok || !body) throw new Error(`HTTP ${status}`);
-    this.lastSign = this.clock.now();
+    this.isAnswered = true;
     this.watchSilence();
     const decoder = new TextDecoder();
     let rest = "";
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
       // Incomplete events count as activity too.
-      this.lastSign = this.clock.now();
+      this.watchSilence();
       const text = decoder.decode(bytes, { stream: true });
       const end = text.lastIndexOf("\n");
       if (end >= 0) {
@@ -166,18 +170,16 @@ class ServerStream {
     for (const follower of this.all()) follower.onOpen();
   }
 
-  /** Ends the stream after too much silence. Uses a timer only while the events are needed. */
+  /** Ends the stream if it is silent for too long from now on. Does not read the clock, which can be set. */
   private watchSilence(): void {
     this.silence?.dispose();
-    if (this.lastSign === undefined || this.watching.size === 0 || this.abort.signal.aborted) return;
-    const left = this.lastSign + SILENCE_LIMIT_MS - this.clock.now();
-    // More than the limit can be left only if the system clock was set back.
-    if (left > 0)
-      this.silence = this.clock.after(Math.min(left, SILENCE_LIMIT_MS), () => this.watchSilence());
-    else
+    this.silence = undefined;
+    if (!this.isAnswered || this.watching.size === 0 || this.abort.signal.aborted) return;
+    this.silence = this.clock.after(SILENCE_LIMIT_MS, () =>
       this.end(
         new UserFacingError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
-      );
+      ),
+    );
   }
 
   private all(): Iterable<Follower> {
