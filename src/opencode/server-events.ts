@@ -62,8 +62,8 @@ class ServerStream {
   private readonly abort = new AbortController();
   private readonly deadline: Disposable;
   private isOpen = false;
-  /** Whether the response has begun. */
-  private isAnswered = false;
+  /** When data was last received. Undefined before the response. */
+  private lastSign: number | undefined;
   private silence: Disposable | undefined;
 
   constructor(
@@ -97,7 +97,9 @@ class ServerStream {
     const setWatched = (watched: boolean): void => {
       if (watched) this.watching.add(follower);
       else this.watching.delete(follower);
-      if (!this.silence || this.watching.size === 0) this.watchSilence();
+      // Nothing was measured until now, so the clock must do.
+      const left = (this.lastSign ?? 0) + SILENCE_LIMIT_MS - this.clock.now();
+      if (!this.silence || this.watching.size === 0) this.watchSilence(Math.min(left, SILENCE_LIMIT_MS));
     };
     return {
       setWatched,
@@ -126,12 +128,13 @@ class ServerStream {
     });
     const { ok, status, body } = endingWith(signal, answer);
     if (!ok || !body) throw new Error(`HTTP ${status}`);
-    this.isAnswered = true;
+    this.lastSign = this.clock.now();
     this.watchSilence();
     const decoder = new TextDecoder();
     let rest = "";
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
       // Incomplete events count as activity too.
+      this.lastSign = this.clock.now();
       this.watchSilence();
       const text = decoder.decode(bytes, { stream: true });
       const end = text.lastIndexOf("\n");
@@ -170,16 +173,17 @@ class ServerStream {
     for (const follower of this.all()) follower.onOpen();
   }
 
-  /** Ends the stream if it is silent for too long from now on. Does not read the clock, which can be set. */
-  private watchSilence(): void {
+  /** Ends the stream unless a sign comes in time. A timer rather than the clock, which can be set, measures that. */
+  private watchSilence(withinMs = SILENCE_LIMIT_MS): void {
     this.silence?.dispose();
     this.silence = undefined;
-    if (!this.isAnswered || this.watching.size === 0 || this.abort.signal.aborted) return;
-    this.silence = this.clock.after(SILENCE_LIMIT_MS, () =>
+    if (this.lastSign === undefined || this.watching.size === 0 || this.abort.signal.aborted) return;
+    const end = (): void =>
       this.end(
         new UserFacingError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
-      ),
-    );
+      );
+    if (withinMs > 0) this.silence = this.clock.after(withinMs, end);
+    else end();
   }
 
   private all(): Iterable<Follower> {

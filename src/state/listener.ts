@@ -41,7 +41,5 @@ async function openFiles(pid: number): Promise<readonly Listener[]> {
   const folder = `/proc/${pid}/fd`;
   const names = await readdir(folder).catch(() => []);
   const links = names.map((name) => `${folder}/${name}`);
-  return Promise.all(
-    links.map(async (link) => ({ link, target: await readlink(link).catch(() => "") })),
-  );
+  return Promise.all(links.map(async (link) => ({ link, target: await readlink(link).catch(() => "") })));
 }
