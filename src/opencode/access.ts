@@ -8,6 +8,8 @@ export interface ServerAccess {
   readonly username: string;
   /** Undefined if the server requires no password. */
   readonly password?: string | undefined;
+  /** Reaches this server and no other program at its address. Undefined for a server at an address of the user. */
+  readonly fetch?: typeof fetch | undefined;
 }
 
 export function authorizationHeader({ username, password }: ServerAccess): Record<string, string> {

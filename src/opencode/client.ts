@@ -45,6 +45,7 @@ export function createClient(
   directory: string,
   folder: ServerFolder = { directory, isInRepository: false },
 ): ServerClient {
+  const send = access.fetch ?? fetch;
   const client = createSdkClient({
     baseUrl: access.url,
     headers: authorizationHeader(access),
@@ -65,7 +66,7 @@ export function createClient(
         headers: { "x-opencode-directory": encodeURIComponent(place) },
         method,
         signal,
-        fetch: (async (sent: Request) => endingWith(signal, await fetch(sent))) as typeof fetch,
+        fetch: (async (sent: Request) => endingWith(signal, await send(sent))) as typeof fetch,
       }),
   };
 }

@@ -1,5 +1,5 @@
-import { readdir, readFile, rm } from "node:fs/promises";
-import { isSame, signalGroup } from "../state/processes.ts";
+import { readFile, rm } from "node:fs/promises";
+import { isSame, membersOf, signalGroup } from "../state/processes.ts";
 import { readServerState, type ServerState } from "./server-files.ts";
 
 /** How long to wait for the server to exit by itself. */
@@ -28,17 +28,13 @@ export async function endOrphan(path: string): Promise<void> {
 /** Whether the server is gone but processes of its group remain. Can only be checked on Linux. */
 async function hasFollowers({ pid, password }: ServerState): Promise<boolean> {
   if (process.platform !== "linux") return false;
-  const entries = await readdir("/proc");
-  const found = await Promise.all(entries.filter((name) => /^\d+$/.test(name)).map(isFollower));
+  const found = await Promise.all((await membersOf(pid)).map(isFollower));
   return found.includes(true);
 
   /** Child processes of the server inherit its environment, including the password of this run. */
-  async function isFollower(name: string): Promise<boolean> {
+  async function isFollower(member: number): Promise<boolean> {
     try {
-      const stat = await readFile(`/proc/${name}/stat`, "utf8");
-      // `pid (name) state parent group …`, where the name may contain any characters.
-      const group = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[2];
-      return group === String(pid) && (await readFile(`/proc/${name}/environ`, "utf8")).includes(password);
+      return (await readFile(`/proc/${member}/environ`, "utf8")).includes(password);
     } catch {
       // The process has just ended, or belongs to another user.
       return false;

@@ -46,7 +46,7 @@ async function askNextMajor(access: ServerAccess, signal: AbortSignal): Promise<
 
 function get(access: ServerAccess, path: string, signal: AbortSignal): Promise<Response> {
   const headers = authorizationHeader(access);
-  return fetch(`${access.url}${path}`, { headers, redirect: "manual", signal });
+  return (access.fetch ?? fetch)(`${access.url}${path}`, { headers, redirect: "manual", signal });
 }
 
 function isJson(response: Response): boolean {

@@ -97,7 +97,9 @@ class ServerStream {
     const setWatched = (watched: boolean): void => {
       if (watched) this.watching.add(follower);
       else this.watching.delete(follower);
-      this.watchSilence();
+      // Nothing was measured until now, so the clock must do.
+      const left = (this.lastSign ?? 0) + SILENCE_LIMIT_MS - this.clock.now();
+      if (!this.silence || this.watching.size === 0) this.watchSilence(Math.min(left, SILENCE_LIMIT_MS));
     };
     return {
       setWatched,
@@ -119,7 +121,11 @@ class ServerStream {
     const { signal } = this.abort;
     const headers = authorizationHeader(access);
     // A redirect could send the password to another server.
-    const answer = await fetch(access.url + route.url, { headers, redirect: "error", signal });
+    const answer = await (access.fetch ?? fetch)(access.url + route.url, {
+      headers,
+      redirect: "error",
+      signal,
+    });
     const { ok, status, body } = endingWith(signal, answer);
     if (!ok || !body) throw new Error(`HTTP ${status}`);
     this.lastSign = this.clock.now();
@@ -129,6 +135,7 @@ class ServerStream {
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
       // Incomplete events count as activity too.
       this.lastSign = this.clock.now();
+      this.watchSilence();
       const text = decoder.decode(bytes, { stream: true });
       const end = text.lastIndexOf("\n");
       if (end >= 0) {
@@ -166,18 +173,17 @@ class ServerStream {
     for (const follower of this.all()) follower.onOpen();
   }
 
-  /** Ends the stream after too much silence. Uses a timer only while the events are needed. */
-  private watchSilence(): void {
+  /** Ends the stream unless a sign comes in time. A timer rather than the clock, which can be set, measures that. */
+  private watchSilence(withinMs = SILENCE_LIMIT_MS): void {
     this.silence?.dispose();
+    this.silence = undefined;
     if (this.lastSign === undefined || this.watching.size === 0 || this.abort.signal.aborted) return;
-    const left = this.lastSign + SILENCE_LIMIT_MS - this.clock.now();
-    // More than the limit can be left only if the system clock was set back.
-    if (left > 0)
-      this.silence = this.clock.after(Math.min(left, SILENCE_LIMIT_MS), () => this.watchSilence());
-    else
+    const end = (): void =>
       this.end(
         new UserFacingError(sentence("The event stream was silent for {0} s.", SILENCE_LIMIT_MS / 1000)),
       );
+    if (withinMs > 0) this.silence = this.clock.after(withinMs, end);
+    else end();
   }
 
   private all(): Iterable<Follower> {

@@ -10,8 +10,10 @@ import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts
 import { textOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
-import { endTree, isSame, signalGroup, startOf } from "../state/processes.ts";
+import { isListening, listenerOf, type Listener } from "../state/listener.ts";
+import { endTree, isAlive, isSame, signalGroup, startOf } from "../state/processes.ts";
 import { DEFAULT_USERNAME, type ServerAccess } from "./access.ts";
+import { checkedFetch } from "./checked-fetch.ts";
 import { endOrphan } from "./end-orphan.ts";
 import { failures } from "./failures.ts";
 import { awaitHealth } from "./health.ts";
@@ -44,6 +46,8 @@ export interface StartOptions {
 /** One run of OpenCode's server. It outlives the process that started it, and a later process can join it. */
 export class ServerProcess {
   private hasExited = false;
+  private listener: Listener | undefined;
+  private readonly fetch = checkedFetch(() => this.isListening());
   /** Resolves when the process has ended, with a description of how. */
   readonly exited: Promise<Text>;
 
@@ -120,7 +124,7 @@ export class ServerProcess {
 
   get access(): ServerAccess {
     const { url, password } = this.state;
-    return { url, username: DEFAULT_USERNAME, password };
+    return { url, username: DEFAULT_USERNAME, password, fetch: this.fetch };
   }
 
   /** OpenCode's version. Empty until the server has started. */
@@ -135,7 +139,14 @@ export class ServerProcess {
   /** Whether the process is running, so that the port is its own. */
   async isRunning(): Promise<boolean> {
     const { pid, processStart } = this.state;
-    return !this.hasExited && (processStart === undefined || (await isSame(pid, processStart)));
+    return !this.hasExited && (processStart === undefined ? isAlive(pid) : await isSame(pid, processStart));
+  }
+
+  /** Whether the process listens on its port; where the system doesn't tell, whether it is running. */
+  private async isListening(): Promise<boolean> {
+    if (this.hasExited) return false;
+    this.listener ??= await listenerOf(this.pid, Number(new URL(this.state.url).port));
+    return this.listener ? isListening(this.listener) : this.isRunning();
   }
 
   /** The end of the server's output. */

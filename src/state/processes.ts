@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { codeOf } from "./json-files.ts";
 
@@ -62,15 +62,28 @@ export async function isLiving({ pid, processStart }: DescribedProcess): Promise
   return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
+/** The processes of a group, zombies included; Linux only. */
+export async function membersOf(group: number): Promise<readonly number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const groups = await Promise.all(pids.map(async (pid) => (await statOf(pid).catch(() => []))[2]));
+  return pids.filter((_, index) => groups[index] === String(group));
+}
+
+/** The fields of `/proc/PID/stat` from the third on: state, parent, group, … */
+async function statOf(pid: number): Promise<readonly string[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // `pid (name) state …`, where the name may contain any characters.
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
 async function startOnLinux(pid: number): Promise<string | undefined> {
-  const [stat, boot] = await Promise.all([
-    readFile(`/proc/${pid}/stat`, "utf8"),
+  const [fields, boot] = await Promise.all([
+    statOf(pid),
     readFile("/proc/sys/kernel/random/boot_id", "utf8"),
   ]);
-  // `pid (name) state …`, where the name may contain any characters. Field 22 is the start in clock ticks since boot.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   // A zombie has ended: other processes may already use its ports.
   if (fields[0] === "Z" || fields[0] === "X") return undefined;
+  // Field 22 is the start in clock ticks since boot.
   return fields[19] && `${boot.trim()} ${fields[19]}`;
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../src/engine/errors.ts";
@@ -16,6 +16,7 @@ import { strike, type Field } from "./blows.ts";
 import { deskProcesses, signalAll } from "./desk-processes.ts";
 import { describePlan, planOf, type Plan, type PlannedTask, type Scenario, type Strike } from "./plan.ts";
 import { Random } from "./random.ts";
+import { withClock } from "./set-clock.ts";
 import { startUnrulyProxy, type UnrulyProxy } from "./unruly-proxy.ts";
 import { WindowGone, WindowProcess } from "./window-process.ts";
 
@@ -124,23 +125,13 @@ class Round implements Field {
       graceMs: GRACE_MS,
       ...(stateFolder !== undefined && { stateFolder }),
     });
-    this.desk = this.scenario === "clock" ? this.withClock(desk) : desk;
+    this.desk = this.scenario === "clock" ? withClock(desk, this.clock) : desk;
     if (this.scenario === "network") {
       const { model } = this;
       this.server = await startOpenCode({ model, directory: desk.directory, password: null });
       this.proxy = await startUnrulyProxy(this.server.url, new Random(this.seed));
     }
     this.windows = Array.from({ length: this.plan.windows }, () => this.openWindow());
-  }
-
-  private withClock({ place }: DaemonDesk): DaemonDesk {
-    writeFileSync(this.clock, "0");
-    const env = {
-      ...place.env,
-      NODE_OPTIONS: `--import ${join(import.meta.dirname, "set-clock.mjs")}`,
-      TEST_CLOCK_FILE: this.clock,
-    };
-    return new DaemonDesk({ ...place, env });
   }
 
   private async work(): Promise<void> {
@@ -247,7 +238,8 @@ class Round implements Field {
     const asked = this.asked.get(name);
     if (asked?.resumed && resumeCount === 0) this.note("lost", `the resume of ${name}`);
     if (status === "completed") {
-      const { result } = await this.window.call("output", id);
+      // A server that was just killed can still count as connected; a user tries again.
+      const { result } = await until("the output", () => this.window.call("output", id), END_WITHIN_MS);
       if (result !== answerOf(name, resumeCount)) this.note("falsely ended", `${name}: "${result}"`);
       return;
     }

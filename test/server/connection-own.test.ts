@@ -168,6 +168,24 @@ describe("Connection to a server that the extension starts", function () {
     assert.equal(passwords.size, 6);
   });
 
+  it("sends nothing to a program on the port of a server whose end it can't have noticed yet", async function () {
+    if (process.platform !== "linux") return this.skip();
+    desk = Desk.open();
+    const window = desk.connection();
+    await window.connect();
+    const { pid, url } = desk.state() ?? assert.fail("no server");
+    process.kill(pid, "SIGKILL");
+    // Blocks everything else, so that neither the exit nor the broken connections are known afterwards.
+    while (!/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
+    const stranger = await takePort(Number(new URL(url).port));
+    strangers.push(stranger);
+    // More than there are idle connections.
+    const calls = Array.from({ length: 10 }, () => window.server.sessions());
+    const outcomes = await Promise.allSettled(calls);
+    assert.deepEqual(stranger.received, []);
+    assert.ok(outcomes.every(({ status }) => status === "rejected"));
+  });
+
   it("neither calls nor signals what a stale state file names", async () => {
     desk = Desk.open({ binary: fakeServer });
     const stranger = await startStranger();

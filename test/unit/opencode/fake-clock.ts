@@ -3,10 +3,16 @@ import type { Clock } from "../../../src/engine/ports.ts";
 /** Time that passes only on demand. */
 export class FakeClock implements Clock {
   private time = 1_000_000;
-  private readonly timers = new Set<{ readonly at: number; readonly callback: () => void }>();
+  private readonly timers = new Set<{ at: number; readonly callback: () => void }>();
 
   now(): number {
     return this.time;
+  }
+
+  /** Sets the clock by this much, which no timer notices. */
+  set(ms: number): void {
+    this.time += ms;
+    for (const timer of this.timers) timer.at += ms;
   }
 
   after(ms: number, callback: () => void) {

@@ -130,6 +130,20 @@ describe("Events of a server", () => {
       assert.equal(told.at(-1), "The event stream was silent for 25 s.");
   });
 
+  it("don't count as silent because the clock was set", async () => {
+    const { following, told } = await followed();
+    following.setWatched(true);
+    clock.advance(20_000);
+    server.send(connection(), { type: "sign" }, a);
+    await has(told, "sign");
+    clock.set(3_600_000);
+    clock.advance(24_000);
+    assert.equal(told.at(-1), "sign");
+    clock.set(-7_200_000);
+    clock.advance(1_000);
+    assert.equal(told.at(-1), "The event stream was silent for 25 s.");
+  });
+
   it("end for one folder when the server unloads it, or when its follower throws", async () => {
     const [first, second] = [await followed(), await followed(b)];
     const failing = { ...follower(), onPayload: () => assert.fail("A mistake.") };
