@@ -41,6 +41,12 @@ interface Setup {
   readonly cancellation: Cancellation;
 }
 
+/** What a task changed as of an end, while it is being read too. */
+interface EndChanges {
+  readonly endedAt: number;
+  readonly changes: Promise<WorktreeChanges | undefined>;
+}
+
 interface Remake {
   /** The ref under which the work is kept, if it was discarded. */
   readonly discarded?: string | undefined;
@@ -50,7 +56,7 @@ interface Remake {
 /** Decides where tasks work, and looks after the worktrees of isolated ones. */
 export class TaskWorktrees implements Disposable {
   /** The changes as of the end of tasks, by task ID. */
-  private readonly ends = new Map<string, { readonly endedAt: number; readonly changes: WorktreeChanges }>();
+  private readonly ends = new Map<string, EndChanges>();
 
   /** By task ID. */
   private readonly setups = new Map<string, Setup>();
@@ -165,9 +171,13 @@ export class TaskWorktrees implements Disposable {
     await setup.done;
   }
 
-  /** Forgets what was read at the last end of a task that is being resumed, was decided on, or is gone. */
-  taskChanged({ id, after }: TaskChange): void {
+  /**
+   * Reads the changes of a task when it ends, which keeps its result even if nobody is notified. Forgets them when the
+   * task is resumed, was decided on, or is gone.
+   */
+  taskChanged({ id, before, after }: TaskChange): void {
     if (!after || isActive(after) || !hasOpenWork(after)) this.ends.delete(id);
+    else if (before && isActive(before)) void this.changesAtEnd(after);
   }
 
   /** Stops the setup command of a task if it is running, and forgets it. */
@@ -217,12 +227,20 @@ export class TaskWorktrees implements Disposable {
    */
   async changesAtEnd({ id, worktree, endedAt }: TaskRecord): Promise<WorktreeChanges | undefined> {
     if (!worktree || endedAt === undefined) return undefined;
-    const known = this.ends.get(id);
-    if (known?.endedAt === endedAt) return known.changes;
+    let end = this.ends.get(id);
+    if (end?.endedAt !== endedAt) {
+      end = { endedAt, changes: this.readChanges(id, worktree) };
+      this.ends.set(id, end);
+    }
+    const changes = await end.changes;
+    // The next caller tries again.
+    if (!changes && this.ends.get(id) === end) this.ends.delete(id);
+    return changes;
+  }
+
+  private async readChanges(id: string, worktree: TaskWorktree): Promise<WorktreeChanges | undefined> {
     try {
-      const changes = await this.ports.worktrees.changes(worktree);
-      this.ends.set(id, { endedAt, changes });
-      return changes;
+      return await this.ports.worktrees.changes(worktree);
     } catch (error) {
       this.ports.logger.warn(`Couldn't read the changes of task ${shortID(id)}: ${messageOf(error)}`);
       return undefined;

@@ -188,6 +188,28 @@ describe("a task in a worktree", () => {
     assert.equal(readFileSync(join(worktree, "a.txt"), "utf8"), "a\n");
   });
 
+  it("[ISO-9] keeps the result of a task whose parent isn't notified", async () => {
+    const silent = await openAgentWindow(server, { settings: { notifyParent: false } });
+    const { id } = await silent.engine.launch({
+      prompt: script([write("made.txt", "made\n"), { text: "Done." }]),
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+      isolation: "worktree",
+    });
+    const task = await ended(silent, id);
+    assert.equal(task.notice?.state, "skipped");
+    const ref = `refs/asyncagents/${task.worktree?.name}/result`;
+    await until("the result is kept", () => repository.git("for-each-ref", ref) !== "");
+    rmSync(worktreeOf(task), { recursive: true });
+    const { files } = await silent.engine.worktreeChanges(id);
+    assert.deepEqual(
+      files.map(({ path }) => path),
+      ["made.txt"],
+    );
+    silent.dispose();
+  });
+
   it("[ISO-8] tells the agent that launched it which files it changed, and a ref with the result", async () => {
     const args = {
       prompt: script([write("made.txt", "made\n"), run("rm b.txt"), { text: "Done." }]),
