@@ -1,6 +1,6 @@
 import type { RequestAnswer } from "../engine/server-model.ts";
 import type { Child } from "../engine/subagent.ts";
-import type { Phase, Progress, TokenUsage, ToolUse } from "../engine/task.ts";
+import type { Phase, Progress, TaskWorktree, TokenUsage, ToolUse } from "../engine/task.ts";
 
 export type { RequestAnswer };
 
@@ -19,6 +19,8 @@ export interface TaskView {
   readonly model?: string | undefined;
   readonly status: Child["status"];
   readonly isForked: boolean;
+  /** What became of the work in its own worktree, `open` until the user has decided. Undefined if it has none. */
+  readonly worktree?: NonNullable<TaskWorktree["outcome"]> | "open" | undefined;
   readonly resumeCount: number;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
@@ -321,6 +323,7 @@ export type LinkTarget =
 /** Commands of the extension that the panel runs on its task. */
 export const PANEL_COMMANDS = [
   "adopt",
+  "bringBack",
   "cancel",
   "connect",
   "fork",

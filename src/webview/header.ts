@@ -35,6 +35,7 @@ export class Header {
   private readonly copyResult: HTMLButtonElement;
   private readonly fork: HTMLButtonElement;
   private readonly changes: HTMLButtonElement;
+  private readonly bringBack: HTMLButtonElement;
   private readonly terminal: HTMLButtonElement;
   private task: TaskView | undefined;
 
@@ -46,13 +47,17 @@ export class Header {
     this.changes = action("diff", l10n.t("Show Changes"), () =>
       post({ type: "run", command: "showChanges" }),
     );
+    this.bringBack = action("bringBack", l10n.t("Bring Back…"), () =>
+      post({ type: "run", command: "bringBack" }),
+    );
     this.copyResult = action("copy", l10n.t("Copy Result"), () => post({ type: "copy-result" }));
     const open = action("document", l10n.t("Open as Document"), () => post({ type: "open-transcript" }));
     this.terminal = action("terminal", l10n.t("Open in Terminal"), () =>
       post({ type: "run", command: "openInTerminal" }),
     );
     const actions = h("div", { class: "actions" });
-    actions.append(this.cancel, this.adopt, this.fork, this.changes, this.copyResult, open, this.terminal);
+    actions.append(this.cancel, this.adopt, this.fork, this.changes, this.bringBack);
+    actions.append(this.copyResult, open, this.terminal);
     this.element.append(
       h(
         "div",
@@ -69,7 +74,11 @@ export class Header {
     const { l10n, format } = this.context;
     this.task = task;
     this.element.hidden = false;
-    const marks = [task.resumeCount > 0 && l10n.t("(resumed)"), task.isForked && l10n.t("(forked)")];
+    const marks = [
+      task.resumeCount > 0 && l10n.t("(resumed)"),
+      task.isForked && l10n.t("(forked)"),
+      task.worktree !== undefined && worktreeMark(l10n, task.worktree),
+    ];
     this.title.replaceChildren(
       h("span", { title: task.description }, task.description),
       ...marks.flatMap((mark) => (mark === false ? [] : [" ", h("small", { class: "mark" }, mark)])),
@@ -79,6 +88,7 @@ export class Header {
     this.cancel.hidden = !isAtWork;
     this.copyResult.hidden = isTask ? task.status !== "completed" : isAtWork;
     this.adopt.hidden = isTask;
+    this.bringBack.hidden = task.worktree !== "open";
 
     const { input, output, reasoning, cacheRead, cacheWrite } = task.tokens;
     const tokens = [
@@ -176,9 +186,19 @@ export class Header {
 
   /** Hides the actions that need the task to exist. */
   retire(): void {
-    for (const button of [this.cancel, this.adopt, this.fork, this.changes, this.terminal])
-      button.hidden = true;
+    const gone = [this.cancel, this.adopt, this.fork, this.changes, this.bringBack, this.terminal];
+    for (const button of gone) button.hidden = true;
   }
+}
+
+function worktreeMark(l10n: L10n, worktree: NonNullable<TaskView["worktree"]>): string {
+  const words: Readonly<Record<typeof worktree, string>> = {
+    open: l10n.t("(worktree)"),
+    broughtBack: l10n.t("(brought back)"),
+    branched: l10n.t("(branch created)"),
+    discarded: l10n.t("(discarded)"),
+  };
+  return words[worktree];
 }
 
 function linkText(l10n: L10n, kind: TaskLink["kind"], shortID: string): string {

@@ -28,6 +28,7 @@ const OUTLINES = {
   copy: "M5.5 5.5h8v9h-8zM10.5 5.5v-4h-8v9h3",
   document: "M3.5 1.5h9v13h-9zM6 5h4M6 8h4M6 11h2",
   diff: "M3.5 1.5h9v13h-9zM8 4v4M6 6h4M6 11h4",
+  bringBack: "M13.5 2.5v5.5H3M6.5 4.5L3 8l3.5 3.5M2.5 14h11",
   check: "M3 8.5L6.5 12L13 4.5",
   idle: "M8 1.5a6.5 6.5 0 1 0 0 13a6.5 6.5 0 1 0 0-13zM6.3 5.5v5M9.7 5.5v5",
   shield: "M8 1.5L13.5 3.5V8c0 3.2-2.3 5.4-5.5 6.5C4.8 13.4 2.5 11.2 2.5 8V3.5z",

@@ -177,7 +177,11 @@ describe("worktrees in a real editor", () => {
     await workbench.clickRow(row(LAUNCHED));
     const panel = workbench.webviewFrame();
     await panel.getByText("I changed").waitFor();
+    await panel.getByRole("heading", { name: "(worktree)" }).waitFor();
     await pictures("panel");
+    await panel.getByRole("button", { name: "Bring Back…" }).click();
+    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await workbench.quickInput.cancel();
     await panel.getByRole("link", { name: "cart.txt:2" }).or(panel.getByText("cart.txt:2")).first().click();
     await workbench.tab("cart.txt").waitFor();
     await editorLine("2").waitFor();

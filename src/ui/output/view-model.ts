@@ -30,6 +30,7 @@ export function toTaskView(child: Child, { translate, folder, successors = [] }:
     model: child.model && modelName(child.model),
     status: child.status,
     isForked: task?.isForked ?? false,
+    worktree: task?.worktree && (task.worktree.outcome ?? "open"),
     resumeCount: task?.resumeCount ?? 0,
     startedAt: child.startedAt,
     endedAt: child.endedAt,

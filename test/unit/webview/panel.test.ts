@@ -95,6 +95,24 @@ describe("the output panel", function () {
     await called("copyText", "All of it.");
   });
 
+  it("brings back the work of a task in a worktree until that was decided on", async () => {
+    const worktree: NonNullable<Task["worktree"]> = {
+      name: "slow",
+      directory: "/work/slow",
+      base: "0".repeat(40),
+    };
+    await open(new FakeTranscript(), { task: fakeTask() });
+    await button("Show Changes").waitFor();
+    assert.equal(await button("Bring Back…").count(), 0);
+    panel.setTask(fakeTask({ worktree }));
+    await panel.page.getByRole("heading", { name: "(worktree)" }).waitFor();
+    await button("Bring Back…").click();
+    await called("bringBack", TASK_ID);
+    panel.setTask(fakeTask({ worktree: { ...worktree, outcome: "broughtBack" } }));
+    await panel.page.getByRole("heading", { name: "(brought back)" }).waitFor();
+    assert.equal(await button("Bring Back…").count(), 0);
+  });
+
   it("shows the model of a task that was launched without one, and the time of all its turns", async () => {
     const model = { providerID: "fake", modelID: "m9" };
     const session = { model } as NonNullable<PanelOptions["session"]>;
