@@ -13,17 +13,6 @@ export interface FileContent {
   readonly mode: FileMode;
 }
 
-/** Lines that differ from those of the folder, counted from 0. */
-export interface Hunk {
-  readonly mine: Lines;
-  readonly changed: Lines;
-}
-
-export interface Lines {
-  readonly start: number;
-  readonly count: number;
-}
-
 /** How conflict markers name the two sides. */
 export interface Labels {
   readonly mine: string;
@@ -76,50 +65,6 @@ export async function changesOf(
   return new Map(paths.map((one, index) => [one, files[index] as FileContent]));
 }
 
-/** What would change in a text file, hunk by hunk. */
-export async function hunks(
-  plan: BringBackPlan,
-  path: string,
-  { which = "merged", signal }: { readonly which?: Which; readonly signal?: AbortSignal | undefined } = {},
-): Promise<Hunk[]> {
-  const [mine, changed] = await Promise.all(
-    (["mine", which] as const).map((one) => blobOf(plan, path, one, signal)),
-  );
-  const options = ["-U0", "--inter-hunk-context=0", "--text", "--no-color", "--no-ext-diff", "--no-textconv"];
-  const diff = await git(plan.root, ["diff", ...options, mine ?? "", changed ?? "", "--"], { signal });
-  return [...diff.toString("latin1").matchAll(/^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/gm)].map(
-    ([, start, count = "1", newStart, newCount = "1"]) => ({
-      mine: linesOf(Number(start), Number(count)),
-      changed: linesOf(Number(newStart), Number(newCount)),
-    }),
-  );
-}
-
-/** The folder's file with only some of the hunks of {@link hunks} applied. */
-export async function partial(
-  plan: BringBackPlan,
-  path: string,
-  chosen: readonly Hunk[],
-  { which = "merged", signal }: { readonly which?: Which; readonly signal?: AbortSignal | undefined } = {},
-): Promise<FileContent> {
-  const [mine, changed] = await Promise.all(
-    (["mine", which] as const).map((one) => entryOf(plan, path, one, signal)),
-  );
-  const [before = [], after = []] = await Promise.all(
-    [mine, changed].map(async (entry) => (entry ? splitLines(await rawBytes(plan, entry, signal)) : [])),
-  );
-  const result: string[] = [];
-  let at = 0;
-  for (const hunk of [...chosen].sort((a, b) => a.mine.start - b.mine.start)) {
-    result.push(...before.slice(at, hunk.mine.start));
-    result.push(...after.slice(hunk.changed.start, hunk.changed.start + hunk.changed.count));
-    at = hunk.mine.start + hunk.mine.count;
-  }
-  result.push(...before.slice(at));
-  const mode = mine?.mode ?? changed?.mode ?? "file";
-  return { mode, bytes: await checkedOutText(plan, path, { mode, text: result.join("") }, signal) };
-}
-
 async function entryOf(
   plan: BringBackPlan,
   path: string,
@@ -152,17 +97,6 @@ export async function entriesIn(
 function knownEntry(version: Version | undefined): GitFile | undefined {
   const mode = version && MODES[version.mode];
   return mode && { mode, blob: version.blob };
-}
-
-/** The object of a file, that of an empty one if there is none. */
-async function blobOf(
-  plan: BringBackPlan,
-  path: string,
-  which: Which,
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const entry = await entryOf(plan, path, which, signal);
-  return entry?.blob ?? store(plan, "", signal);
 }
 
 function store({ root }: BringBackPlan, text: string, signal: AbortSignal | undefined): Promise<string> {
@@ -230,15 +164,6 @@ async function onDisk(path: string): Promise<Buffer | undefined> {
   } catch {
     return undefined;
   }
-}
-
-/** Git counts lines from 1, and gives the line before an empty range. */
-function linesOf(start: number, count: number): Lines {
-  return { start: count === 0 ? start : start - 1, count };
-}
-
-function splitLines(bytes: Buffer): string[] {
-  return bytes.toString("latin1").split(/(?<=\n)/);
 }
 
 /** A text that becomes UTF-8 when it is written as Latin-1. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
 import { planBringBack } from "../../../src/git/bring-back.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
-import { changesOf, contents, hunks, partial, type Which } from "../../../src/git/plan-contents.ts";
+import { changesOf, contents, type Which } from "../../../src/git/plan-contents.ts";
 import { writeBack } from "../../../src/git/write-back.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
 
@@ -350,40 +350,6 @@ describe("Bringing back", () => {
     const planned = await plan();
     await take(planned, "merged");
     assert.equal(repository.read("a.up"), "LOUD\nAND CLEAR\n");
-  });
-
-  it("takes single hunks", async () => {
-    const { repository, worktree, plan } = await workOn(
-      new ARepository().commit({ "a.txt": LINES, "b.txt": "end" }),
-    );
-    repository.write({ "a.txt": LINES.replace("five", "MINE") });
-    const changed = LINES.replace("one\n", "").replace("three", "3\n3.5").replace("nine\n", "nine\nten\n");
-    writeFiles(worktree, { "a.txt": changed, "b.txt": "end\nmore\n" });
-    const planned = await plan();
-    const all = await hunks(planned, "a.txt");
-    assert.deepEqual(all, [
-      { mine: { start: 0, count: 1 }, changed: { start: 0, count: 0 } },
-      { mine: { start: 2, count: 1 }, changed: { start: 1, count: 2 } },
-      { mine: { start: 9, count: 0 }, changed: { start: 9, count: 1 } },
-    ]);
-    const mine = LINES.replace("five", "MINE");
-    const text = async (...chosen: readonly number[]): Promise<string> =>
-      String(
-        (
-          await partial(
-            planned,
-            "a.txt",
-            chosen.flatMap((index) => all[index] ?? []),
-          )
-        ).bytes,
-      );
-    assert.equal(await text(), mine);
-    assert.equal(await text(0, 1, 2), changed.replace("five", "MINE"));
-    assert.equal(await text(2, 1), mine.replace("three", "3\n3.5").replace("nine\n", "nine\nten\n"));
-    assert.equal(await text(0), mine.replace("one\n", ""));
-    const end = await hunks(planned, "b.txt");
-    assert.equal(String((await partial(planned, "b.txt", end)).bytes), "end\nmore\n");
-    assert.equal(String((await partial(planned, "b.txt", [])).bytes), "end");
   });
 
   it("works before the first commit", async () => {
