@@ -202,7 +202,7 @@ describe("a task in a worktree", () => {
     const ref = `refs/asyncagents/${task.worktree?.name}/result`;
     await until("the result is kept", () => repository.git("for-each-ref", ref) !== "");
     rmSync(worktreeOf(task), { recursive: true });
-    const { files } = await silent.engine.worktreeChanges(id);
+    const { files } = await silent.engine.worktreeWork.changes(id);
     assert.deepEqual(
       files.map(({ path }) => path),
       ["made.txt"],
