@@ -151,6 +151,12 @@ export class TaskView implements vscode.Disposable {
       .then(undefined, () => undefined);
   }
 
+  /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
+  follow(taskID: string): void {
+    if (this.view.visible && this.view.selection.length <= 1 && this.selectedID !== taskID)
+      this.reveal(taskID);
+  }
+
   dispose(): void {
     clearTimeout(this.pendingUpdate);
     this.subscriptions.dispose();
