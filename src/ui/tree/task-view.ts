@@ -151,6 +151,11 @@ export class TaskView implements vscode.Disposable {
       .then(undefined, () => undefined);
   }
 
+  /** Shows a row for what is being launched, until it is disposed of. */
+  showLaunching(what: string, folder: Folder): vscode.Disposable {
+    return this.tree.showLaunching(what, folder);
+  }
+
   /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
   follow(taskID: string): void {
     if (this.view.visible && this.view.selection.length <= 1 && this.selectedID !== taskID)
