@@ -2,8 +2,6 @@ import * as vscode from "vscode";
 import { isRunning, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
-import { title } from "../plain-text.ts";
-import { enumerate, translate } from "../messages.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
