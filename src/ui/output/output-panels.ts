@@ -9,7 +9,6 @@ import { stateOf } from "../tree/family.ts";
 import type { OutputParts } from "./output-parts.ts";
 import type { OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
-import { loadPage, pageOptions } from "./web-page.ts";
 
 const VIEW_TYPE = "asyncagents.output";
 /** Two clicks on a row within this time are a double-click, in milliseconds. */
@@ -43,7 +42,8 @@ export class OutputPanels implements vscode.Disposable {
   private readonly panels = new Map<string, OpenPanel>();
   /** The task in the preview. */
   private previewed: string | undefined;
-  private clicked: { readonly id: string; readonly at: number } | undefined;
+  /** The time of the last click, in milliseconds since 1970. */
+  private clickedAt = 0;
   private readonly activated = new vscode.EventEmitter<string>();
   /** Fires with the ID of the task whose panel becomes the active editor. */
   readonly onDidActivate = this.activated.event;
@@ -58,9 +58,8 @@ export class OutputPanels implements vscode.Disposable {
 
   /** Shows the task of a clicked row in the preview; a double-click keeps it there. */
   click(taskID: string): void {
-    const at = Date.now();
-    const isSecond = this.clicked?.id === taskID && at - this.clicked.at < DOUBLE_CLICK_MS;
-    this.clicked = { id: taskID, at };
+    const isSecond = this.previewed === taskID && Date.now() - this.clickedAt < DOUBLE_CLICK_MS;
+    this.clickedAt = Date.now();
     this.show(taskID, { isPreview: !isSecond });
   }
 
@@ -73,8 +72,7 @@ export class OutputPanels implements vscode.Disposable {
     const name = description === undefined ? vscode.l10n.t("Task Output") : title(description);
     const used = isPreview ? this.takePreview() : undefined;
     const place = { viewColumn: vscode.ViewColumn.Active, preserveFocus };
-    const panel =
-      used ?? vscode.window.createWebviewPanel(VIEW_TYPE, name, place, pageOptions(this.extensionUri));
+    const panel = used ?? vscode.window.createWebviewPanel(VIEW_TYPE, name, place);
     panel.title = name;
     if (isPreview) this.previewed = taskID;
     this.fill(panel, taskID);
@@ -122,7 +120,6 @@ export class OutputPanels implements vscode.Disposable {
           panel.dispose();
           return;
         }
-        panel.webview.options = pageOptions(this.extensionUri);
         this.fill(panel, taskID);
       },
     });
@@ -136,7 +133,6 @@ export class OutputPanels implements vscode.Disposable {
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
     const { webview } = panel;
-    // Loads along with the page; messages of the page wait for it.
     const session = this.loadSession(panel, taskID);
     const withSession = (use: (session: OutputSession) => void): void => this.use(session, use);
     const subscriptions = [
@@ -156,7 +152,6 @@ export class OutputPanels implements vscode.Disposable {
     };
     this.panels.set(taskID, { panel, session, end });
     if (panel.visible) this.shown.fire(taskID);
-    loadPage(panel, this.extensionUri, "output", taskID);
   }
 
   private use(session: Promise<OutputSession>, use: (session: OutputSession) => void): void {
@@ -164,7 +159,8 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
-    const { openSession } = await import("../later.ts");
+    const { openSession, loadPage } = await import("../later.ts");
+    if (this.panels.get(taskID)?.panel === panel) loadPage(panel, this.extensionUri, "output", taskID);
     let shown = "";
     /** Shows the title and the state in the tab, unless the panel shows another task by now. */
     const showInTab = (child: Child): void => {
@@ -179,17 +175,10 @@ export class OutputPanels implements vscode.Disposable {
   }
 }
 
-/** Whether the user has pinned the panel's tab. */
-function isPinned({ title: label }: vscode.WebviewPanel): boolean {
-  return vscode.window.tabGroups.all
-    .flatMap(({ tabs }) => tabs)
-    .some(
-      (tab) =>
-        tab.isPinned &&
-        tab.label === label &&
-        tab.input instanceof vscode.TabInputWebview &&
-        tab.input.viewType.endsWith(VIEW_TYPE),
-    );
+/** Whether the user has pinned the panel's tab, or another one of that name. */
+function isPinned({ title: name }: vscode.WebviewPanel): boolean {
+  const { all } = vscode.window.tabGroups;
+  return all.some(({ tabs }) => tabs.some(({ isPinned, label }) => isPinned && label === name));
 }
 
 /** The task ID in the saved state of a page. */

@@ -108,7 +108,6 @@ export function folderOf(folders: Folders, node: unknown): Folder | undefined {
   if (node instanceof FolderNode) return folders.all.find(({ uri }) => uri.toString() === node.uri);
   if (node instanceof ChildNode) return folders.of(node.id);
   if (node instanceof BatchNode || node instanceof GroupNode) return folders.of(node.parentSessionID);
-  if (node instanceof LaunchingNode) return node.folder;
   return node instanceof UnreadableNode ? folders.of(node.task.sessionID) : undefined;
 }
 

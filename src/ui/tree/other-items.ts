@@ -4,27 +4,29 @@ import { title } from "../plain-text.ts";
 import type { LaunchingNode, UnreadableNode } from "./items.ts";
 
 /** The row of what is being launched. */
-export function launchingItem({ title: what }: LaunchingNode): vscode.TreeItem {
-  const name = title(what);
-  const item = new vscode.TreeItem(name);
-  item.description = vscode.l10n.t("launching…");
-  item.accessibilityInformation = { label: enumerate([name, item.description]) };
-  item.iconPath = new vscode.ThemeIcon("loading~spin");
-  return item;
+export function launchingItem(node: LaunchingNode): vscode.TreeItem {
+  return plainItem(node.title, vscode.l10n.t("launching…"), new vscode.ThemeIcon("loading~spin"));
 }
 
 /** The row of a session whose record can't be read. */
 export function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {
-  const name = title(task.title);
-  const item = new vscode.TreeItem(name);
+  const icon = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
+  const item = plainItem(task.title, vscode.l10n.t("unreadable"), icon);
   item.id = task.sessionID;
-  item.description = vscode.l10n.t("unreadable");
-  item.accessibilityInformation = { label: enumerate([name, item.description]) };
   item.tooltip = vscode.l10n.t(
     "Can't read the record of this task; it isn't changed: {0}",
     title(translate(task.reason)),
   );
-  item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
   item.contextValue = "unreadable";
   return item;
+}
+
+function plainItem(text: string, description: string, iconPath: vscode.ThemeIcon): vscode.TreeItem {
+  const name = title(text);
+  const label = enumerate([name, description]);
+  return Object.assign(new vscode.TreeItem(name), {
+    description,
+    iconPath,
+    accessibilityInformation: { label },
+  });
 }

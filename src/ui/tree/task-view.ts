@@ -43,7 +43,7 @@ export interface ViewParts {
 
 /** The view of the tasks: tree, title, badge, message, and the context keys for menus and for the empty view. */
 export class TaskView implements vscode.Disposable {
-  private readonly tree: TaskTree;
+  readonly tree: TaskTree;
   private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: vscode.Disposable;
   private pendingUpdate: NodeJS.Timeout | undefined;
@@ -149,11 +149,6 @@ export class TaskView implements vscode.Disposable {
       .then(() => (wasVisible ? undefined : reveal()))
       // The row may be hidden by a filter, or gone before the editor gets there.
       .then(undefined, () => undefined);
-  }
-
-  /** Shows a row for what is being launched, until it is disposed of. */
-  showLaunching(what: string, folder: Folder): vscode.Disposable {
-    return this.tree.showLaunching(what, folder);
   }
 
   /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
