@@ -33,7 +33,7 @@ describe("a list of sixty tasks, in a real editor", function () {
     const parentSessionID = await createSession(server, "Ship the release");
     const now = Date.now();
     const ended = (at: number): SeededTask => {
-      const endedAt = now - (at < 16 ? at * 60_000 : DAY + at * 60_000);
+      const endedAt = now - (at < 16 ? at * 1_000 : DAY + at * 60_000);
       return {
         parentSessionID,
         description: `${WORK[at % WORK.length]} ${PARTS[at % PARTS.length]}`,

@@ -87,7 +87,7 @@ export class OutputPanels implements vscode.Disposable {
 
   /** The panel of the preview, ready to show another task. */
   private takePreview(): vscode.WebviewPanel | undefined {
-    const open = this.previewed === undefined ? undefined : this.panels.get(this.previewed);
+    const open = this.panels.get(this.previewed ?? "");
     if (!open || isPinned(open.panel)) return undefined;
     open.end();
     return open.panel;
