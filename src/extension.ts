@@ -65,6 +65,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const overview = own(new Overview(context.extensionUri, panelParts));
   const unread = own(new Unread(known, folders, context.workspaceState, panels));
   const view = own(new TaskView({ known, folders, options: list, unread, keys, daemon: trouble }));
+  own(panels.onDidActivate((id) => view.follow(id)));
   const isShown = (id: string): boolean => panels.isShown(id);
   const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);
   own(
@@ -128,6 +129,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     review,
     showLog: () => channel.show(),
     daemon,
+    showLaunching: (what, folder) => view.tree.showLaunching(what, folder),
     reveal: (taskID, options) => view.reveal(taskID, options),
     extensionUri: context.extensionUri,
     firstSteps,

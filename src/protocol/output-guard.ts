@@ -59,6 +59,7 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   "copy-result": {},
   send: { text: text(MAX_PROMPT), how: oneOf(...SENDING) },
   withdraw: {},
+  keep: {},
   "open-task": { id },
   run: { command: oneOf(...PANEL_COMMANDS) },
   reply: { id, reply },

@@ -290,6 +290,8 @@ export type PanelMessage =
   | { readonly type: "send"; readonly text: string; readonly how: Sending }
   /** Takes back the message that waits. */
   | { readonly type: "withdraw" }
+  /** The user has begun to write in the page. */
+  | { readonly type: "keep" }
   /** Opens the output of a linked task. */
   | { readonly type: "open-task"; readonly id: string }
   /** Runs a command of the extension on the task. */

@@ -7,6 +7,7 @@ export { EditorTool } from "./editor-tool.ts";
 export { showClosed } from "./task-notifications.ts";
 export { openOverview } from "./output/open-overview.ts";
 export { openSession } from "./output/open-session.ts";
+export { loadPage } from "./output/web-page.ts";
 export { showRequest, showSeveral } from "./requests/request-notifications.ts";
 export { describe } from "./status-bar-text.ts";
 export { EndNotifications, showNearLimit, showCollision, showDepth, showNews } from "./task-notifications.ts";

@@ -36,4 +36,5 @@ window.addEventListener("message", ({ data }: MessageEvent<HostMessage>) => {
   );
 });
 
+window.addEventListener("input", () => post({ type: "keep" }), { once: true });
 post({ type: "ready" });

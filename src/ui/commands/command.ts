@@ -38,6 +38,8 @@ export interface PromptContext extends TaskContext {
   readonly promptEditors: PromptEditors;
   /** Opens a text as a read-only document; the name's extension determines the language. */
   readonly openText: (name: string, text: string) => Promise<void>;
+  /** Shows a row for what is being launched, until it is disposed of. */
+  readonly showLaunching: (what: string, folder: Folder) => vscode.Disposable;
   /** Reveals a task in the tree. */
   readonly reveal: (taskID: string, options?: { readonly focus: boolean }) => void;
 }

@@ -56,7 +56,10 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
     take: async (state) => {
       const { context, plan, prompts, draft } = state;
       const { memory, logger, reveal } = context;
-      if (!(await confirmCount(prompts.length * plan.agents.length))) return undefined;
+      const count = prompts.length * plan.agents.length;
+      if (!(await confirmCount(count))) return undefined;
+      const what = count === 1 ? (prompts[0] ?? "") : vscode.l10n.t("Batch of {0}", count);
+      const row = context.showLaunching(what, context.folder);
       const launch = (): Promise<readonly Task[]> => launchAll(state);
       const written = draft === undefined ? "" : memory.draft(draft);
       try {
@@ -72,6 +75,8 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
         if (error instanceof PartlyLaunched && plan.splits && memory.draft(draft) === written)
           memory.keepDraft(draft, error.prompts.join(" | "));
         return { state: { ...state, plan: { ...plan, agents }, problem: humanMessage(error) }, to: box };
+      } finally {
+        row.dispose();
       }
     },
   };

@@ -33,7 +33,7 @@ export async function markAllRead({ unread }: TaskContext): Promise<void> {
 /** Shows the output of the next task that waits for the user or is unread. */
 export async function showNext({ known, unread, panels }: CommandContext): Promise<void> {
   const id = unread.next(known.openRequests());
-  if (id !== undefined) panels.show(id);
+  if (id !== undefined) panels.show(id, { isPreview: true });
   else inform(vscode.l10n.t("Nothing is unread or waiting for you."));
 }
 

@@ -28,7 +28,7 @@ export async function showOutput(context: CommandContext, argument: unknown): Pr
 
 export async function showSelected({ panels, clickedID }: CommandContext): Promise<void> {
   const id = await clickedID();
-  if (id !== undefined) panels.show(id);
+  if (id !== undefined) panels.click(id);
 }
 
 export async function findInOutput({ panels }: CommandContext): Promise<void> {

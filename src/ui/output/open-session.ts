@@ -3,16 +3,20 @@ import type { ConnectionState } from "../../engine/connection.ts";
 import type { ConnectionView } from "../../protocol/output.ts";
 import type { Folders } from "../folders/folders.ts";
 import { humanMessage, showError, translate } from "../messages.ts";
-import { title } from "../plain-text.ts";
 import { alwaysWords, asker, requestWords } from "../requests/request-words.ts";
 import { OutputSession } from "./output-session.ts";
+import type { OutputEditor } from "./output-parts.ts";
 import type { PanelParts } from "./output-panels.ts";
 import { worktreeDirectory } from "../worktrees/owner.ts";
 import { remedied } from "../worktrees/remedies.ts";
 import { openWorkspaceFile } from "./workspace-file.ts";
 
 /** Fills a panel with one task, and connects its session to the editor. */
-export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: PanelParts): OutputSession {
+export function openSession(
+  panel: vscode.WebviewPanel,
+  taskID: string,
+  parts: PanelParts & Pick<OutputEditor, "showInTab" | "keep">,
+): OutputSession {
   const { folders, documents, logger } = parts;
   const orShow = (action: Thenable<unknown>): Thenable<unknown> =>
     action.then(undefined, (error: unknown) => void showError(error, logger));
@@ -32,7 +36,8 @@ export function openSession(panel: vscode.WebviewPanel, taskID: string, parts: P
           folders.follow(({ connector }) => connector.onDidChange(listener)),
         ),
       post: (message) => void panel.webview.postMessage(message),
-      setTitle: (text) => (panel.title = title(text)),
+      showInTab: parts.showInTab,
+      keep: parts.keep,
       run: (command) => orShow(vscode.commands.executeCommand(`asyncagents.${command}`, taskID)),
       openDocument: (name, text) => void documents.open(name, text),
       openFile: (path, position) => openWorkspaceFile(path, position, folder()),

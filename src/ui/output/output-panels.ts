@@ -1,15 +1,18 @@
 import * as vscode from "vscode";
 
+import type { Child } from "../../engine/subagent.ts";
 import type { FoundAt } from "../../protocol/output.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
+import { stateOf } from "../tree/family.ts";
 import type { OutputParts } from "./output-parts.ts";
 import type { OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
-import { loadPage, pageOptions } from "./web-page.ts";
 
 const VIEW_TYPE = "asyncagents.output";
+/** Two clicks on a row within this time are a double-click, in milliseconds. */
+const DOUBLE_CLICK_MS = 500;
 
 export interface PanelParts extends OutputParts {
   readonly tasks: TaskCommands;
@@ -20,11 +23,30 @@ export interface PanelParts extends OutputParts {
 interface OpenPanel {
   readonly panel: vscode.WebviewPanel;
   readonly session: Promise<OutputSession>;
+  /** Ends the session, so that the panel can show another task. */
+  readonly end: () => void;
 }
 
-/** The output panels: at most one per task; restored after a window reload. */
+/** Where an output is shown. */
+interface Showing {
+  readonly preserveFocus?: boolean;
+  /** Whether the panel may be used again for the next task. */
+  readonly isPreview?: boolean;
+}
+
+/**
+ * The output panels: at most one per task; restored after a window reload. One of them is a preview, which shows another
+ * task at the next click unless the user keeps it.
+ */
 export class OutputPanels implements vscode.Disposable {
   private readonly panels = new Map<string, OpenPanel>();
+  /** The task in the preview. */
+  private previewed: string | undefined;
+  /** The time of the last click, in milliseconds since 1970. */
+  private clickedAt = 0;
+  private readonly activated = new vscode.EventEmitter<string>();
+  /** Fires with the ID of the task whose panel becomes the active editor. */
+  readonly onDidActivate = this.activated.event;
   private readonly shown = new vscode.EventEmitter<string>();
   /** Fires with the ID of a task whose output the user can see from now on. */
   readonly onDidShow = this.shown.event;
@@ -34,21 +56,41 @@ export class OutputPanels implements vscode.Disposable {
     private readonly parts: PanelParts,
   ) {}
 
+  /** Shows the task of a clicked row in the preview; a double-click keeps it there. */
+  click(taskID: string): void {
+    const isSecond = this.previewed === taskID && Date.now() - this.clickedAt < DOUBLE_CLICK_MS;
+    this.clickedAt = Date.now();
+    this.show(taskID, { isPreview: !isSecond });
+  }
+
   /** Shows the task's output; a panel that is already open is revealed in place. */
-  show(taskID: string, { preserveFocus = false }: { preserveFocus?: boolean } = {}): void {
+  show(taskID: string, { preserveFocus = false, isPreview = false }: Showing = {}): void {
+    if (!isPreview) this.keep(taskID);
     const open = this.panels.get(taskID);
-    if (open) {
-      open.panel.reveal(undefined, preserveFocus);
-      return;
-    }
+    if (open) return open.panel.reveal(undefined, preserveFocus);
     const description = this.parts.known.child(taskID)?.description;
-    const panel = vscode.window.createWebviewPanel(
-      VIEW_TYPE,
-      description === undefined ? vscode.l10n.t("Task Output") : title(description),
-      { viewColumn: vscode.ViewColumn.Active, preserveFocus },
-      pageOptions(this.extensionUri),
-    );
+    const name = description === undefined ? vscode.l10n.t("Task Output") : title(description);
+    const used = isPreview ? this.takePreview() : undefined;
+    const place = { viewColumn: vscode.ViewColumn.Active, preserveFocus };
+    const panel = used ?? vscode.window.createWebviewPanel(VIEW_TYPE, name, place);
+    panel.title = name;
+    if (isPreview) this.previewed = taskID;
     this.fill(panel, taskID);
+    used?.reveal(undefined, preserveFocus);
+    if (!preserveFocus) this.activated.fire(taskID);
+  }
+
+  /** A preview becomes a panel that stays. */
+  private keep(taskID: string): void {
+    if (this.previewed === taskID) this.previewed = undefined;
+  }
+
+  /** The panel of the preview, ready to show another task. */
+  private takePreview(): vscode.WebviewPanel | undefined {
+    const open = this.panels.get(this.previewed ?? "");
+    if (!open || isPinned(open.panel)) return undefined;
+    open.end();
+    return open.panel;
   }
 
   /** Shows the task's output, and there the box for finding text at this match. */
@@ -78,7 +120,6 @@ export class OutputPanels implements vscode.Disposable {
           panel.dispose();
           return;
         }
-        panel.webview.options = pageOptions(this.extensionUri);
         this.fill(panel, taskID);
       },
     });
@@ -87,28 +128,30 @@ export class OutputPanels implements vscode.Disposable {
   dispose(): void {
     for (const { panel } of [...this.panels.values()]) panel.dispose();
     this.shown.dispose();
+    this.activated.dispose();
   }
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
     const { webview } = panel;
-    // Loads along with the page; messages of the page wait for it.
     const session = this.loadSession(panel, taskID);
     const withSession = (use: (session: OutputSession) => void): void => this.use(session, use);
-    this.panels.set(taskID, { panel, session });
-    if (panel.visible) this.shown.fire(taskID);
     const subscriptions = [
       webview.onDidReceiveMessage((message: unknown) => withSession((loaded) => loaded.receive(message))),
       panel.onDidChangeViewState(() => {
+        if (panel.active) this.activated.fire(taskID);
         if (panel.visible) this.shown.fire(taskID);
         else withSession((loaded) => loaded.pause());
       }),
+      panel.onDidDispose(() => end()),
     ];
-    panel.onDidDispose(() => {
+    const end = (): void => {
+      this.keep(taskID);
       this.panels.delete(taskID);
       for (const subscription of subscriptions) subscription.dispose();
       withSession((loaded) => loaded.dispose());
-    });
-    loadPage(panel, this.extensionUri, "output", taskID);
+    };
+    this.panels.set(taskID, { panel, session, end });
+    if (panel.visible) this.shown.fire(taskID);
   }
 
   private use(session: Promise<OutputSession>, use: (session: OutputSession) => void): void {
@@ -116,9 +159,26 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
-    const { openSession } = await import("../later.ts");
-    return openSession(panel, taskID, this.parts);
+    const { openSession, loadPage } = await import("../later.ts");
+    if (this.panels.get(taskID)?.panel === panel) loadPage(panel, this.extensionUri, "output", taskID);
+    let shown = "";
+    /** Shows the title and the state in the tab, unless the panel shows another task by now. */
+    const showInTab = (child: Child): void => {
+      if (this.panels.get(taskID)?.panel !== panel) return;
+      panel.title = title(child.description);
+      const state = stateOf(child);
+      if (shown === state) return;
+      shown = state;
+      panel.iconPath = vscode.Uri.joinPath(this.extensionUri, "media", `output-${state}.svg`);
+    };
+    return openSession(panel, taskID, { ...this.parts, showInTab, keep: () => this.keep(taskID) });
   }
+}
+
+/** Whether the user has pinned the panel's tab, or another one of that name. */
+function isPinned({ title: name }: vscode.WebviewPanel): boolean {
+  const { all } = vscode.window.tabGroups;
+  return all.some(({ tabs }) => tabs.some(({ isPinned, label }) => isPinned && label === name));
 }
 
 /** The task ID in the saved state of a page. */

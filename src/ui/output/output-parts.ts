@@ -1,3 +1,4 @@
+import type { Child } from "../../engine/subagent.ts";
 import type { Event } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Text } from "../../engine/sentence.ts";
@@ -38,7 +39,10 @@ export interface OutputEditor {
   connection(): ConnectionView;
   readonly onDidChangeConnection: Event<void>;
   post(message: HostMessage): void;
-  setTitle(title: string): void;
+  /** Shows the title and the state of the task in the panel's tab. */
+  showInTab(child: Child): void;
+  /** The user works in the panel, which must not show another task then. */
+  keep(): void;
   /** Resolves when the command has ended; to undefined if it did nothing. */
   run(command: PanelCommand): PromiseLike<unknown>;
   /** The extension in `name` determines the language. */

@@ -67,6 +67,7 @@ export class OutputSession {
       if (this.parts.known.child(id)) this.editor.openSession(id);
       else this.note(sentence("Task {0} was cleared or deleted.", shortID(id)));
     },
+    keep: () => this.editor.keep(),
     run: ({ command }) => void (command === "retry" ? this.retry() : this.editor.run(command)),
     reply: ({ id, reply }) => void this.reply(id, reply),
   };
@@ -213,8 +214,8 @@ export class OutputSession {
   }
 
   private sendTitle(): void {
-    const child = this.child;
-    if (child) this.editor.setTitle(child.description);
+    const { child } = this;
+    if (child) this.editor.showInTab(child);
   }
 
   /** The requests of this session and its descendants. */

@@ -1,6 +1,5 @@
 import * as vscode from "vscode";
 import type { PanelParts } from "./output-panels.ts";
-import { loadPage, pageOptions } from "./web-page.ts";
 
 const VIEW_TYPE = "asyncagents.overview";
 
@@ -36,9 +35,8 @@ export class Overview implements vscode.Disposable {
     panel.onDidDispose(() => {
       if (this.panel === panel) this.panel = undefined;
     });
-    const { openOverview } = await import("../later.ts");
+    const { openOverview, loadPage } = await import("../later.ts");
     openOverview(panel, this.parts);
-    panel.webview.options = pageOptions(this.extensionUri);
     loadPage(panel, this.extensionUri, "overview");
   }
 }

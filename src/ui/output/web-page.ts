@@ -7,7 +7,7 @@ type PageName = "output" | "overview";
 
 const SCRIPTS: Readonly<Record<PageName, string>> = { output: "webview.js", overview: "overview.js" };
 
-export function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
+function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
   return {
     enableScripts: true,
     enableForms: false,
@@ -15,7 +15,7 @@ export function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
   };
 }
 
-/** Loads a page into a panel that has the {@link pageOptions}, and gives its tab an icon. */
+/** Loads a page into a panel, and gives its tab an icon. */
 export function loadPage(
   panel: vscode.WebviewPanel,
   extensionUri: vscode.Uri,
@@ -23,6 +23,7 @@ export function loadPage(
   taskID = "",
 ): void {
   const { webview } = panel;
+  webview.options = pageOptions(extensionUri);
   const file = (...path: string[]): vscode.Uri => vscode.Uri.joinPath(extensionUri, ...path);
   const served = (...path: string[]): string => webview.asWebviewUri(file(...path)).toString();
   panel.iconPath = { light: file("media", "output-light.svg"), dark: file("media", "output-dark.svg") };

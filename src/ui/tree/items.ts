@@ -82,13 +82,24 @@ export class UnreadableNode extends TreeNode {
   }
 }
 
-export type Node = FolderNode | GroupNode | ChildNode | BatchNode | UnreadableNode;
+/** What is being launched, until its task has a row or the launch fails. */
+export class LaunchingNode extends TreeNode {
+  constructor(
+    readonly title: string,
+    readonly folder: Folder,
+  ) {
+    super();
+  }
+}
+
+export type Node = FolderNode | GroupNode | ChildNode | BatchNode | UnreadableNode | LaunchingNode;
 
 /** The ID that the editor uses for the row. */
 export function rowID(node: Node): string {
   if (node instanceof FolderNode) return node.uri;
   if (node instanceof BatchNode) return `${node.parentSessionID}/${node.batchID}`;
   if (node instanceof GroupNode) return `${node.parentSessionID}/${node.group}`;
+  if (node instanceof LaunchingNode) return node.title;
   return node instanceof ChildNode ? node.id : node.task.sessionID;
 }
 
@@ -106,14 +117,15 @@ export const SHOW_SELECTED = "_asyncagents.showSelected";
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
 /** The row of a folder: its activity, or why there is none. */
-export function folderItem(folder: Folder, known: Tasks): vscode.TreeItem {
+export function folderItem(folder: Folder, known: Tasks, isLaunching: boolean): vscode.TreeItem {
   const { uri, session, connector } = folder;
   const name = title(folder.name);
   const { state } = connector;
   const item = new vscode.TreeItem(name);
   item.id = uri.toString();
   const hasRows =
-    session.id !== undefined && known.children(session.id).length + known.unreadable(session.id).length > 0;
+    isLaunching ||
+    (session.id !== undefined && known.children(session.id).length + known.unreadable(session.id).length > 0);
   // Expanding a folder that isn't connected connects it, because whoever expands it wants to see its tasks.
   item.collapsibleState = hasRows ? Expanded : state.kind === "connected" ? None : Collapsed;
   const words = [

@@ -2,12 +2,11 @@ import * as vscode from "vscode";
 import { isRunning, type Child } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
-import { title } from "../plain-text.ts";
-import { enumerate, translate } from "../messages.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
+import { launchingItem, unreadableItem } from "./other-items.ts";
 import type { Unread } from "./unread.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 import {
@@ -19,6 +18,7 @@ import {
   FolderNode,
   folderOf,
   GroupNode,
+  LaunchingNode,
   rowID,
   UnreadableNode,
   type Node,
@@ -42,6 +42,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private tomorrow: NodeJS.Timeout | undefined;
   /** By row ID, whether the user expanded the row; kept because a filter may remove a row and bring it back. */
   private readonly opened = new Map<string, boolean>();
+  private readonly launching = new Set<LaunchingNode>();
   /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
@@ -89,6 +90,15 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return this.levels.node(id);
   }
 
+  /** Shows a row for what is being launched, until it is disposed of. */
+  showLaunching(what: string, folder: Folder): vscode.Disposable {
+    const node = new LaunchingNode(what, folder);
+    const redraw = (): void => this.changes.fire(this.folderNode(folder));
+    this.launching.add(node);
+    redraw();
+    return { dispose: () => this.launching.delete(node) && redraw() };
+  }
+
   /** Redraws the row of a folder; a single folder has no row. */
   redrawFolder(folder: Folder): void {
     const node = this.folderNode(folder);
@@ -122,21 +132,23 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   getChildren(element?: Node): Node[] {
-    if (element instanceof UnreadableNode) return [];
+    if (element instanceof UnreadableNode || element instanceof LaunchingNode) return [];
     if (element instanceof BatchNode || element instanceof GroupNode)
       return [...(this.levels.arrange(element.parentSessionID).members.get(element) ?? [])];
     if (element instanceof ChildNode) return [...this.levels.draw(element.id).nodes];
     if (!element && this.isGrouped) return this.folders.all.flatMap((each) => this.folderNode(each) ?? []);
     const folder = element ? folderOf(this.folders, element) : this.folders.all[0];
+    const launching = this.launchingIn(folder);
     const parent = folder?.session.id;
-    if (parent === undefined) return [];
+    if (parent === undefined) return launching;
     const level = this.levels.draw(parent);
     // Nothing that a filter could match is known about unreadable tasks.
     const unreadable = isFiltering(this.options.filter) ? [] : this.known.unreadable(parent);
-    return [...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
+    return [...launching, ...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
 
   getParent(element: Node): Node | undefined {
+    if (element instanceof LaunchingNode) return this.folderNode(element.folder);
     if (element instanceof UnreadableNode || element instanceof FolderNode) return undefined;
     const parentID =
       element instanceof ChildNode ? this.known.child(element.id)?.parentSessionID : element.parentSessionID;
@@ -179,10 +191,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   private item(element: Node): vscode.TreeItem {
     if (element instanceof UnreadableNode) return unreadableItem(element);
+    if (element instanceof LaunchingNode) return launchingItem(element);
     if (element instanceof FolderNode) {
       const folder = folderOf(this.folders, element);
       return folder
-        ? folderItem(folder, this.known)
+        ? folderItem(folder, this.known, this.launchingIn(folder).length > 0)
         : new vscode.TreeItem(vscode.l10n.t("No longer available"));
     }
     if (element instanceof GroupNode) {
@@ -315,6 +328,10 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return node;
   }
 
+  private launchingIn(folder: Folder | undefined): LaunchingNode[] {
+    return [...this.launching].filter((each) => each.folder === folder);
+  }
+
   private countUnread(children: readonly Child[]): number {
     return children.filter((child) => this.unread.has(child)).length;
   }
@@ -377,19 +394,4 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 /** Whether a child has a row if no filter hides it. */
 function isListed(child: Child | undefined): child is Child {
   return child !== undefined && !isCleared(child);
-}
-
-function unreadableItem({ task }: UnreadableNode): vscode.TreeItem {
-  const name = title(task.title);
-  const item = new vscode.TreeItem(name);
-  item.id = task.sessionID;
-  item.description = vscode.l10n.t("unreadable");
-  item.accessibilityInformation = { label: enumerate([name, item.description]) };
-  item.tooltip = vscode.l10n.t(
-    "Can't read the record of this task; it isn't changed: {0}",
-    title(translate(task.reason)),
-  );
-  item.iconPath = new vscode.ThemeIcon("question", new vscode.ThemeColor("list.warningForeground"));
-  item.contextValue = "unreadable";
-  return item;
 }

@@ -43,7 +43,7 @@ export interface ViewParts {
 
 /** The view of the tasks: tree, title, badge, message, and the context keys for menus and for the empty view. */
 export class TaskView implements vscode.Disposable {
-  private readonly tree: TaskTree;
+  readonly tree: TaskTree;
   private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: vscode.Disposable;
   private pendingUpdate: NodeJS.Timeout | undefined;
@@ -149,6 +149,12 @@ export class TaskView implements vscode.Disposable {
       .then(() => (wasVisible ? undefined : reveal()))
       // The row may be hidden by a filter, or gone before the editor gets there.
       .then(undefined, () => undefined);
+  }
+
+  /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
+  follow(taskID: string): void {
+    if (this.view.visible && this.view.selection.length <= 1 && this.selectedID !== taskID)
+      this.reveal(taskID);
   }
 
   dispose(): void {

@@ -33,26 +33,27 @@ export function rowTitles(
   membersOf: (task: Task) => readonly Task[],
 ): ReadonlyMap<string, string> {
   const titles = new Map<string, string>();
-  const single: { readonly id: string; readonly words: readonly string[] }[] = [];
+  const single = new Map<string, string[]>();
   const names = new Map<string, readonly string[]>();
   const sizes = countBy(children.filter(isTask).map(({ batchID }) => batchID));
   for (const child of children) {
-    const words = title(child.description).split(" ");
+    const whole = title(child.description);
     if (!isTask(child) || sizes.get(child.batchID) === 1) {
-      single.push({ id: child.id, words });
+      single.set(whole, [...(single.get(whole) ?? []), child.id]);
       continue;
     }
     let name = names.get(child.batchID);
     if (!name) names.set(child.batchID, (name = batchWords(membersOf(child))));
-    titles.set(child.id, cut(without(words, name.length).join(" ")));
+    titles.set(child.id, cut(without(whole.split(" "), name.length).join(" ")));
   }
-  // Of sorted titles, neighbours share the most.
-  const sorted = single.toSorted((a, b) => (a.words.join(" ") < b.words.join(" ") ? -1 : 1));
-  for (const [index, { id, words }] of sorted.entries()) {
+  // Of sorted titles, neighbours share the most. Equal ones, as of a task and its retry, are one.
+  const sorted = [...single.keys()].toSorted().map((whole) => whole.split(" "));
+  for (const [index, words] of sorted.entries()) {
     const shared = [sorted[index - 1], sorted[index + 1]].map((other) =>
-      other ? commonWords(words, [other.words]).length : 0,
+      other ? commonWords(words, [other]).length : 0,
     );
-    titles.set(id, distinct(words, Math.max(...shared)));
+    const short = distinct(words, Math.max(...shared));
+    for (const id of single.get(words.join(" ")) ?? []) titles.set(id, short);
   }
   return titles;
 }

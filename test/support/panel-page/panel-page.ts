@@ -167,7 +167,8 @@ export class PanelPage {
           .then(() => page.evaluate((data) => window.postMessage(data, "*"), message))
           .catch(() => undefined);
       },
-      setTitle: () => undefined,
+      showInTab: () => undefined,
+      keep: note("keep"),
       run: (command) => {
         if (command === "retry" && options.retry) return options.retry();
         note(command)(id);

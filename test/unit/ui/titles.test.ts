@@ -39,6 +39,15 @@ describe("the short titles of rows", () => {
     ]);
   });
 
+  it("long ones that begin alike can be told apart even if one of them was launched twice", () => {
+    const [lexer, parser] = ["lexer", "parser"].map((part) => `Compare our implementation with the ${part}`);
+    assert.deepEqual(titles([lexer!, parser!, lexer!]), [
+      "Compare … lexer",
+      "Compare … parser",
+      "Compare … lexer",
+    ]);
+  });
+
   it("equal ones keep what they say", () => {
     const same = "Find out why the tests of the parser are so slow";
     assert.deepEqual(titles([same, same]), [

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import type { Locator } from "playwright-core";
+import { lastUserText, type ModelRequest, type ScriptStep } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
+import { takePictures } from "./support/pictures.ts";
+import { setUp } from "./support/set-up.ts";
+import type { Workbench } from "./support/workbench.ts";
+
+const NAMES = ["Lexer", "Parser", "Printer"] as const;
+const [LEXER, PARSER, PRINTER] = NAMES;
+
+function answerTo({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
+  return { text: title ? "A title" : `ok: ${lastUserText(messages)}` };
+}
+
+describe("the preview of outputs, in a real editor", function () {
+  this.timeout(180_000);
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    workbench = await start.window({
+      model: await start.model({ fallback: answerTo }),
+      settings: { "asyncagents.notifyUser": "never" },
+    });
+    for (const name of NAMES) {
+      await workbench.runCommand("Async Agents: Launch Task");
+      await workbench.quickInput.choose("general");
+      await workbench.quickInput.shows("Prompt for general");
+      await workbench.quickInput.enter(name);
+      await workbench.row(`${name}, completed`).waitFor({ timeout: 60_000 });
+    }
+  });
+
+  const row = (name: string): Locator => workbench.row(name);
+  const showsTabs = (...names: readonly string[]): Promise<unknown> =>
+    until(`the tabs ${names.join()}`, async () => {
+      const tabs = await workbench.tab("").allInnerTexts();
+      return tabs.map((text) => text.trim()).join() === names.join();
+    });
+  const tabIcon = async (name: string): Promise<string> =>
+    (await workbench.tab(name).locator(".monaco-icon-label-iconpath").getAttribute("style")) ?? "";
+  const answer = (name: string): Promise<void> => workbench.webviewFrame().getByText(`ok: ${name}`).waitFor();
+
+  it("single clicks use one panel again, which shows the task's state in its tab", async () => {
+    await workbench.clickRow(row(LEXER));
+    await answer(LEXER);
+    await workbench.clickRow(row(PARSER));
+    await answer(PARSER);
+    await showsTabs(PARSER);
+    await until("the icon", async () => /output-completed\.svg/.test(await tabIcon(PARSER)));
+    await takePictures(workbench, "preview");
+  });
+
+  it("a double-click keeps the panel, and so does writing in it", async () => {
+    await row(PRINTER).dblclick();
+    await answer(PRINTER);
+    await workbench.clickRow(row(LEXER));
+    await answer(LEXER);
+    await showsTabs(PRINTER, LEXER);
+    await workbench.webviewFrame().getByRole("textbox", { name: "Follow-up prompt" }).fill("Half a thought");
+    await workbench.clickRow(row(PARSER));
+    await answer(PARSER);
+    await showsTabs(PRINTER, LEXER, PARSER);
+  });
+
+  it("a pinned tab is kept, and the selected row follows the active panel", async () => {
+    await workbench.runCommand("View: Close All Editors");
+    const selected = workbench.page.locator('.part.sidebar [role="treeitem"][aria-selected="true"]');
+    for (const [name, pin] of [
+      [LEXER, true],
+      [PARSER, false],
+      [PRINTER, false],
+    ] as const) {
+      await workbench.clickRow(row(name));
+      await answer(name);
+      if (pin) await workbench.runCommand("View: Pin Editor");
+    }
+    await showsTabs(LEXER, PRINTER);
+    await workbench.tab(LEXER).click();
+    await selected.and(row(LEXER)).waitFor();
+    await workbench.tab(PRINTER).click();
+    await selected.and(row(PRINTER)).waitFor();
+    assert.equal(await selected.count(), 1);
+  });
+});
