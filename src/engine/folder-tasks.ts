@@ -50,8 +50,9 @@ export abstract class FolderTasks<S extends MirroredSession> {
   /** The cleared tasks of a session, the last cleared first. None of an archived session. */
   cleared(parentSessionID: string): readonly Task[] {
     if (this.isArchived(parentSessionID)) return [];
-    const cleared = this.tasks.childrenOf(parentSessionID).filter((task) => !isListed(task));
-    return cleared.sort((a, b) => (b.clearedAt ?? 0) - (a.clearedAt ?? 0));
+    const cleared = oldestFirst(this.tasks.childrenOf(parentSessionID).filter((task) => !isListed(task)));
+    // Of those that were cleared together, the last launched is first.
+    return [...cleared].reverse().sort((a, b) => (b.clearedAt ?? 0) - (a.clearedAt ?? 0));
   }
 
   /** The children of a session, the oldest first: its tasks except cleared ones, and subagents that are not tasks. */

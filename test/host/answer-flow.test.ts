@@ -169,11 +169,12 @@ describe("a prompt that is being sent", () => {
       calls: { agents: async () => [{ name: "general" }], launch: onItsWay },
     };
     return {
-      folders: { opened: Promise.resolve(), all: [folder], current: folder },
+      folders: { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder },
       memory,
       tasks: { resume: onItsWay },
       logger: { error: () => undefined },
       reveal: () => undefined,
+      showLaunching: () => new vscode.Disposable(() => undefined),
     } as unknown as CommandContext;
   };
   const child = record({ status: "completed" }) as Task;

@@ -42,6 +42,7 @@ describe("a batch of which some tasks are refused", () => {
       memory: { keepAgent: () => undefined },
       promptEditors,
       reveal: () => undefined,
+      showLaunching: () => new vscode.Disposable(() => undefined),
     } as unknown as CommandContext;
   };
 

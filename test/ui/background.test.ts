@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, realpathSync } from "node:fs";
+import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/state/processes.ts";
 import { DaemonState } from "../support/daemon-state.ts";
@@ -195,15 +195,20 @@ describe("work in the background, in a real editor", function () {
   });
 
   it("diagnostics are saved where the user says, and opened to be read", async () => {
-    const path = join(tempDir("report"), "report.json");
+    const folder = tempDir("report");
+    const path = join(folder, "report.json");
+    writeFileSync(join(folder, "earlier.json"), "{}");
     await workbench.runCommand("Async Agents: Collect Diagnostics");
     await workbench.quickInput.shows("Save Diagnostics");
+    // The editor's dialog takes a name only in a folder that it has listed.
+    await workbench.quickInput.type(`${folder}/`);
+    await workbench.quickInput.items.filter({ hasText: "earlier.json" }).waitFor();
     await workbench.quickInput.enter(path);
     await workbench.tab("report.json").waitFor();
     const saved = JSON.parse(readFileSync(path, "utf8")) as Readonly<Record<"window" | "background", object>>;
     assert.deepEqual(Object.keys(saved), ["window", "background"]);
     assert.match(JSON.stringify(saved.window), /"version":"\d+\./);
-    assert.match(JSON.stringify(saved.background), /running → cancelled/);
+    assert.match(JSON.stringify(saved.background), /Task \w{6}: running → /);
     await takePictures(workbench, "background-diagnostics");
   });
 });
