@@ -22,7 +22,7 @@ const HOSTILE = "**bold** $(alert) [run](command:workbench.action.closeWindow) <
 const LONG =
   "Find out why the tests of the parser are so slow on the machines of the continuous integration, and write down " +
   "what could be done about each of the causes";
-const RIGHT_TO_LEFT = "מצא את כל הקוראים של parse() ותקן אותם";
+const RIGHT_TO_LEFT = "תקן את parse() ואת הקוראים";
 
 /** The model's steps for the prompts below. */
 function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
@@ -126,6 +126,23 @@ describe("the tree in a real editor", () => {
     const [, group, first] = await all();
     assert.equal(group, "Needs You, 2");
     assert.match(first ?? "", /^(Measure the suites|Find who calls)/);
+  });
+
+  it("the facts after a title that is written from right to left are shown in their order", async () => {
+    const facts = row(RIGHT_TO_LEFT).locator(".label-description");
+    await facts.waitFor();
+    assert.match(await facts.innerText(), /^\u200E?\d+ /);
+    // A number that was taken into the title would be left of its last words.
+    const [title, number] = await facts.evaluate((element) => {
+      const text = element.firstChild as Text;
+      const range = document.createRange();
+      const at = text.data.search(/\d/);
+      range.setStart(text, at);
+      range.setEnd(text, at + 1);
+      const name = element.closest(".monaco-icon-label")?.querySelector(".label-name");
+      return [name?.getBoundingClientRect().right ?? NaN, range.getBoundingClientRect().left];
+    });
+    assert.ok(number >= title - 1, `${number}, ${title}`);
   });
 
   it("hostile descriptions are shown as text", async () => {

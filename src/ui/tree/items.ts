@@ -29,6 +29,7 @@ import {
   costWord,
   countWord,
   elapsed,
+  factsAfter,
   marks,
   rowTime,
   statusWord,
@@ -134,7 +135,7 @@ export function folderItem(folder: Folder, known: Tasks, isLaunching: boolean): 
     session.id !== undefined && runningWords(known, session.id),
     title(session.session?.title ?? ""),
   ];
-  item.description = words.filter(Boolean).join(" · ");
+  item.description = factsAfter(name, words);
   item.accessibilityInformation = { label: [name, item.description].filter(Boolean).join(", ") };
   const path = title(uri.fsPath);
   item.tooltip =
@@ -210,8 +211,8 @@ export function batchItem(
     ...(["error", "cancelled"] as const).map((state) => counts[state] > 0 && countWord(state, counts[state])),
     // While tasks run, the cost would change with every answer, and redraw the row with all its children.
     running === 0 && costWord(tasks.reduce((sum, { cost }) => sum + cost, 0)),
-  ].filter(Boolean);
-  item.description = facts.join(" · ");
+  ];
+  item.description = factsAfter(label, facts);
   item.iconPath = STATE_ICON[CHILD_STATES.find((state) => counts[state] > 0) ?? "completed"];
   item.contextValue = [
     "batch",
@@ -294,7 +295,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const cost = costWord(child.cost);
   // Views are narrow, so facts that affect the user's next step come first; others are in the tooltip.
   const facts = [shared, limit, doing, work, rowTime(child, now), cost, launcher];
-  item.description = [descendants, conflict, ...marks(child), ...facts].filter(Boolean).join(" · ");
+  item.description = factsAfter(around.title, [descendants, conflict, ...marks(child), ...facts]);
   // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be lost.
   item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
   item.iconPath = childIcon(child);

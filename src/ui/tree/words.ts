@@ -188,6 +188,19 @@ export function conflictWords({ work }: Pick<Task, "work">): string | undefined 
     : vscode.l10n.t("conflicts in {0} with the folder", files);
 }
 
+/** Letters that are written from right to left. */
+const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+const LEFT_TO_RIGHT_MARK = "\u200E";
+
+/**
+ * The facts of a row, for display after its title. If that is written from right to left, a mark keeps their first number
+ * out of it.
+ */
+export function factsAfter(title: string, facts: readonly (string | false | undefined)[]): string {
+  const text = facts.filter(Boolean).join(" · ");
+  return text !== "" && RIGHT_TO_LEFT.test(title) ? LEFT_TO_RIGHT_MARK + text : text;
+}
+
 /** How many of these conflict with something; undefined if none. */
 export function inConflict(children: readonly Child[]): string | undefined {
   const count = children.filter((child) => isTask(child) && conflictWords(child)).length;
