@@ -199,11 +199,16 @@ describe("work in the background, in a real editor", function () {
     const path = join(folder, "report.json");
     writeFileSync(join(folder, "earlier.json"), "{}");
     await workbench.runCommand("Async Agents: Collect Diagnostics");
-    await workbench.quickInput.shows("Save Diagnostics");
+    const { quickInput } = workbench;
+    await quickInput.shows("Save Diagnostics");
+    await until("the name that is offered", async () =>
+      (await quickInput.input.inputValue()).endsWith("/async-agents-diagnostics.json"),
+    );
     // The editor's dialog takes a name only in a folder that it has listed.
-    await workbench.quickInput.type(`${folder}/`);
-    await workbench.quickInput.items.filter({ hasText: "earlier.json" }).waitFor();
-    await workbench.quickInput.enter(path);
+    await quickInput.items.first().waitFor();
+    await quickInput.type(`${folder}/`);
+    await quickInput.items.filter({ hasText: "earlier.json" }).waitFor();
+    await quickInput.enter(path);
     await workbench.tab("report.json").waitFor();
     const saved = JSON.parse(readFileSync(path, "utf8")) as Readonly<Record<"window" | "background", object>>;
     assert.deepEqual(Object.keys(saved), ["window", "background"]);
