@@ -228,9 +228,15 @@ export class Workbench {
     );
   }
 
-  /** A row of the tree, by a part of its text, or of its text for screen readers, which has the whole description. */
+  /**
+   * A row of the tree, by a part of its text, or of its text for screen readers, which has the whole description. Not that
+   * of a launch, which goes a moment after the task has its own.
+   */
   treeItem(label: string): Locator {
-    return this.treeItems.filter({ hasText: label }).or(this.spoken(label));
+    return this.treeItems
+      .filter({ hasText: label })
+      .or(this.spoken(label))
+      .and(this.page.locator(':not([aria-label$=", launching…"])'));
   }
 
   /** The rows of the tree with this part in their text for screen readers. */
