@@ -10,7 +10,7 @@ import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts
 import { textOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
-import { isListening, listenerOf, type Listener } from "../state/listener.ts";
+import { GroupPort } from "../state/group-port.ts";
 import { endTree, isAlive, isSame, signalGroup, startOf } from "../state/processes.ts";
 import { DEFAULT_USERNAME, type ServerAccess } from "./access.ts";
 import { checkedFetch } from "./checked-fetch.ts";
@@ -46,7 +46,7 @@ export interface StartOptions {
 /** One run of OpenCode's server. It outlives the process that started it, and a later process can join it. */
 export class ServerProcess {
   private hasExited = false;
-  private listener: Listener | undefined;
+  private readonly port: GroupPort;
   private readonly fetch = checkedFetch(() => this.isListening());
   /** Resolves when the process has ended, with a description of how. */
   readonly exited: Promise<Text>;
@@ -56,6 +56,7 @@ export class ServerProcess {
     private readonly files: ServerFiles,
     exited: Promise<Text>,
   ) {
+    this.port = new GroupPort(state.pid, Number(new URL(state.url).port));
     this.exited = exited.then((how) => {
       this.hasExited = true;
       // Child processes of the server must end with it.
@@ -145,8 +146,7 @@ export class ServerProcess {
   /** Whether the process listens on its port; where the system doesn't tell, whether it is running. */
   private async isListening(): Promise<boolean> {
     if (this.hasExited) return false;
-    this.listener ??= await listenerOf(this.pid, Number(new URL(this.state.url).port));
-    return this.listener ? isListening(this.listener) : this.isRunning();
+    return (await this.port.isListened()) ?? this.isRunning();
   }
 
   /** The end of the server's output. */

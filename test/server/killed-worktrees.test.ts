@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { BringBackPlan, BroughtBack } from "../../src/engine/bring-back.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -43,7 +43,10 @@ exec "${this.real}" "$@"
   /** @param part a pattern of the shell */
   arm(when: "before" | "after" | "hold", part: string): void {
     writeFileSync(join(this.bin, "when"), when);
-    writeFileSync(join(this.bin, "part"), part);
+    const file = join(this.bin, "part");
+    // Complete from the start: an empty pattern would fit every call, and the server calls this Git, too.
+    writeFileSync(`${file}.new`, part);
+    renameSync(`${file}.new`, file);
   }
 
   get isHeld(): boolean {
@@ -101,9 +104,12 @@ describe("worktrees, when processes are killed", function () {
     });
   }
 
+  /** A task that has ended, which the next daemon knows, too. */
   async function ended(content: string): Promise<Task> {
     const { id } = await launch(content);
-    return (await window.folder.calls.output(id, { block: true })).task;
+    const { task } = await window.folder.calls.output(id, { block: true });
+    await untilStored(task, "completed");
+    return task;
   }
 
   /** What is left of worktrees: their folders, Git's list, and our references. */
@@ -137,11 +143,11 @@ describe("worktrees, when processes are killed", function () {
     return result;
   }
 
-  /** Waits until the server's copy of the task has this outcome. */
-  const untilStored = ({ id }: Task, outcome: string): Promise<unknown> =>
-    until("the outcome on the server", async () => {
+  /** Waits until the server has stored this word with the task. */
+  const untilStored = ({ id }: Task, word: string): Promise<unknown> =>
+    until(`${word} on the server`, async () => {
       const response = await desk.fetch(`/session/${id}`);
-      return (await response.text()).includes(outcome);
+      return (await response.text()).includes(word);
     });
 
   const treeOf = ({ worktree }: Task) => worktree ?? assert.fail("It has no worktree");

@@ -100,8 +100,7 @@ describe("limits in a real editor", () => {
     const error = workbench.notification('Task "Read every file" failed: Stopped at its limit of $1.00.');
     await error.waitFor();
     await takePictures(workbench, "budget-failed");
-    await workbench.hoverRow(workbench.treeItem("Read every file"));
-    await workbench.page.locator(".workbench-hover", { hasText: "asyncagents.budget.taskCost" }).waitFor();
+    await workbench.tooltipOf(workbench.treeItem("Read every file"), "asyncagents.budget.taskCost");
     await workbench.screenshot("budget-stopped-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
     await error.getByRole("button", { name: "Change Limit" }).waitFor();

@@ -79,8 +79,7 @@ describe("two tasks that change the same file, in a real editor", () => {
       .treeItem(SECOND)
       .filter({ hasText: `2 files also changed by "${FIRST}"` })
       .waitFor();
-    await workbench.hoverRow(workbench.treeItem(SECOND));
-    const tooltip = workbench.page.locator(".workbench-hover", { hasText: `Also changed by "${FIRST}"` });
+    const tooltip = await workbench.tooltipOf(workbench.treeItem(SECOND), `Also changed by "${FIRST}"`);
     await tooltip.filter({ hasText: "list.txt, index.txt" }).waitFor();
     await tooltip.filter({ hasText: "seen only afterwards" }).waitFor();
     await workbench.screenshot("collision-tooltip-dark");

@@ -82,9 +82,11 @@ describe("conflicts of isolated tasks, in a real editor", () => {
     await workbench.page.keyboard.type("two");
     await workbench.runCommand("File: Save");
     await workbench.treeItem(SECOND).filter({ hasText: "conflicts with 2 others" }).waitFor();
-    await workbench.hoverRow(workbench.treeItem(SECOND));
-    const tooltip = workbench.page.locator(".workbench-hover", { hasText: `Conflicts with "${FIRST}"` });
-    await tooltip.filter({ hasText: "Conflicts with the folder: index.txt" }).waitFor();
+    const tooltip = await workbench.tooltipOf(
+      workbench.treeItem(SECOND),
+      "Conflicts with the folder: index.txt",
+    );
+    await tooltip.filter({ hasText: `Conflicts with "${FIRST}"` }).waitFor();
     await tooltip.filter({ hasText: "2 files +3 −3" }).waitFor();
     await workbench.screenshot("predicted-conflict-tooltip-dark");
   });

@@ -148,14 +148,11 @@ describe("the tree in a real editor", () => {
   it("hostile descriptions are shown as text", async () => {
     assert.match(await row("**bold**").innerText(), /\*\*bold\*\* \$\(alert\)…/);
     assert.equal(await row("**bold**").locator("a[href], .codicon-alert, b").count(), 0);
-    await workbench.hoverRow(row("**bold**"));
-    const hover = workbench.page.locator(".monaco-hover:visible", { hasText: "Launched by" });
-    await hover.waitFor();
+    const hover = await workbench.tooltipOf(row("**bold**"), "Launched by");
     assert.match(await hover.innerText(), /\*\*bold\*\* \$\(alert\) \[run\]\(command:\S+\) <b>html<\/b>/);
     assert.equal(await hover.locator("a, .codicon-alert, b").count(), 0);
     await workbench.screenshot("tree-tooltip-hostile-dark");
-    await workbench.hoverRow(row("Count the files"));
-    await hover.filter({ hasText: "Retry launches a new task" }).waitFor();
+    await workbench.tooltipOf(row("Count the files"), "Retry launches a new task");
     await workbench.screenshot("tree-tooltip-error-dark");
     await workbench.page.mouse.move(0, 0);
     await hover.waitFor({ state: "hidden" });

@@ -159,11 +159,7 @@ describe("worktrees in a real editor", () => {
     await workbench.quickInput.accept();
     await row(LAUNCHED).and(workbench.spoken("completed")).waitFor({ timeout: 60_000 });
     await row(LAUNCHED).and(workbench.spoken("(worktree)")).waitFor();
-    await workbench.hoverRow(row(LAUNCHED));
-    const tooltip = workbench.page.locator(".workbench-hover", {
-      hasText: `${repository.directory}.worktrees`,
-    });
-    await tooltip.waitFor();
+    await workbench.tooltipOf(row(LAUNCHED), `${repository.directory}.worktrees`);
     await workbench.screenshot("worktree-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
     const entries = await workbench.menuEntries(row(LAUNCHED));

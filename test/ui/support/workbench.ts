@@ -273,6 +273,20 @@ export class Workbench {
   }
 
   /**
+   * Shows the tooltip of a row and waits for its text. VS Code closes a tooltip whose row it redraws, and shows it again
+   * only when the mouse comes back.
+   */
+  async tooltipOf(row: Locator, text: string): Promise<Locator> {
+    const tooltip = this.page.locator(".workbench-hover", { hasText: text });
+    await until(`the tooltip with "${text}"`, async () => {
+      await this.hoverRow(row);
+      await tooltip.waitFor({ timeout: 3_000 });
+      return true;
+    });
+    return tooltip;
+  }
+
+  /**
    * Waits until no hover covers the rows and no row has changed for half a second, but at most five seconds. A hover,
    * or a row that appears or disappears above, would get in the mouse's way. VS Code redraws rows up to a quarter of a
    * second after a change, and passes no row to a menu that is used during the redraw.

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { checkedFetch } from "../../../src/opencode/checked-fetch.ts";
-import { isListening, listenerOf } from "../../../src/state/listener.ts";
+import { GroupPort } from "../../../src/state/group-port.ts";
 import { startStranger } from "../../support/stranger.ts";
 
 describe("The way to a server of our own", () => {
@@ -84,10 +84,14 @@ describe("The way to a server of our own", () => {
     const { port } = await serve((_, response) => response.end());
     // This process may belong to a group of another.
     const group = Number(/\) \S \d+ (\d+)/.exec(readFileSync("/proc/self/stat", "utf8"))?.[1]);
-    const listener = (await listenerOf(group, port)) ?? assert.fail("not found");
-    assert.equal(await isListening(listener), true);
-    assert.equal(await listenerOf(group, 1), undefined);
+    const own = new GroupPort(group, port);
+    assert.equal(await own.isListened(), true);
+    assert.equal(await new GroupPort(group, 1).isListened(), undefined);
     for (const close of closings.splice(0)) close();
-    assert.equal(await isListening(listener), false);
+    assert.equal(await own.isListened(), false);
+    const again = createServer().listen(port, "127.0.0.1");
+    await once(again, "listening");
+    closings.push(() => again.close());
+    assert.equal(await own.isListened(), true);
   });
 });

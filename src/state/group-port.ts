@@ -2,16 +2,35 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 import { membersOf } from "./processes.ts";
 
 /** A socket on which a process listens: a link among the open files of the process, and where it leads. */
-export interface Listener {
+interface Listener {
   readonly link: string;
   readonly target: string;
 }
 
-/**
- * The socket on which a process of this group listens on the port. Undefined if there is none, if this user may not
- * know it, and on systems other than Linux.
- */
-export async function listenerOf(group: number, port: number): Promise<Listener | undefined> {
+/** Tells whether a port belongs to a group of processes. */
+export class GroupPort {
+  private listener: Listener | undefined;
+
+  constructor(
+    private readonly group: number,
+    private readonly port: number,
+  ) {}
+
+  /**
+   * Whether a process of the group listens on the port now. Once it doesn't, the port is free for others. Undefined as
+   * long as the system doesn't tell: it is not Linux, or this user may not know it.
+   */
+  async isListened(): Promise<boolean | undefined> {
+    if (this.listener && (await isOpen(this.listener))) return true;
+    // A child that had the socket before it ran its own program can be found first, and ends.
+    const found = await listenerOf(this.group, this.port);
+    if (!found) return this.listener && false;
+    this.listener = found;
+    return true;
+  }
+}
+
+async function listenerOf(group: number, port: number): Promise<Listener | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
     const targets = listening(await readFile("/proc/net/tcp", "utf8"), port);
@@ -23,8 +42,7 @@ export async function listenerOf(group: number, port: number): Promise<Listener 
   return undefined;
 }
 
-/** Whether the process still listens. Once its port is free for others, it doesn't. */
-export async function isListening({ link, target }: Listener): Promise<boolean> {
+async function isOpen({ link, target }: Listener): Promise<boolean> {
   return (await readlink(link).catch(() => undefined)) === target;
 }
 
