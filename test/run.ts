@@ -6,7 +6,8 @@
  */
 import { spawn, spawnSync, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { readResults, type TestResult } from "./support/results.ts";
 import { ensureChromium, ensureVsCode } from "./vscode/ensure.ts";
@@ -202,10 +203,20 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
 function mochaArguments({ name, timeout }: Suite): string[] {
   return [
     ...["--import=tsx", "--require", "test/support/ends.ts"],
+    ...["--parallel", "--jobs", String(availableParallelism())],
     ...["--timeout", String(timeout)],
     ...["--reporter", "test/support/reporter.ts", "--reporter-option", `suite=${name}`],
-    `test/${name}/**/*.test.ts`,
+    ...testFiles(join("test", name)),
   ];
+}
+
+/** The largest first, because a long one that begins last would keep the others waiting. */
+function testFiles(folder: string): readonly string[] {
+  const size = (file: string): number => statSync(file).size;
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => join(folder, file))
+    .toSorted((one, other) => size(other) - size(one));
 }
 
 /** Runs npm or a program of the dependencies, which npm puts on PATH, and returns whether it succeeded. */
