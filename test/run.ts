@@ -22,6 +22,8 @@ const shell = process.platform === "win32";
 const results = "test-results";
 /** Two cores that are half busy with another program need most of it. */
 const longestSuite = 60 * 60_000;
+/** The files of tests that take longer than their size suggests. */
+const takesLong = /(faults|lost-prompts|killed-worktrees|connection-own|generated-merges|kill)\.test\.ts$/;
 
 interface Suite {
   readonly name: string;
@@ -236,16 +238,16 @@ function mochaArguments({ name, timeout }: Suite): string[] {
   ];
 }
 
-/** The largest first, because a long one that begins last would keep the others waiting. */
+/** The longest first, because one that begins last would keep the others waiting. */
 function testFiles(suite: string): readonly string[] {
   const named = wanted.files.filter((file) => suiteOf(file) === suite);
   if (named.length > 0) return named;
   const folder = join("test", suite);
-  const size = (file: string): number => statSync(file).size;
+  const cost = (file: string): number => statSync(file).size + (takesLong.test(file) ? 1e6 : 0);
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => join(folder, file))
-    .toSorted((one, other) => size(other) - size(one));
+    .toSorted((one, other) => cost(other) - cost(one));
 }
 
 /** Runs npm or a program of the dependencies, which npm puts on PATH, and returns whether it succeeded. */
