@@ -1,14 +1,16 @@
 /**
  * `npm test`: the build, the checks that need no test, the suites. `npm test -- unit server` leaves the checks out
- * and runs these suites alone. The last line says how many tests passed, failed and were skipped. A check that fails, and
- * a suite that has no tests or did not get to its end, count as one failure; a suite that cannot run on this machine
- * counts as one that was skipped.
+ * and runs these suites alone; files and `--grep` limit them further, and `--repeat 5` counts which tests fail how often.
+ * The last line says how many tests passed, failed and were skipped. A check that fails, and a suite that has no tests or
+ * did not get to its end, count as one failure; a suite that cannot run on this machine counts as one that was skipped.
  */
 import { spawn, spawnSync, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { readResults, type TestResult } from "./support/results.ts";
+import { countsOf, suiteOf, wantedBy, type Wanted } from "./support/wanted.ts";
 import { ensureChromium, ensureVsCode } from "./vscode/ensure.ts";
 
 // Keeps the specification's checker from sending usage statistics.
@@ -20,6 +22,8 @@ const shell = process.platform === "win32";
 const results = "test-results";
 /** Two cores that are half busy with another program need most of it. */
 const longestSuite = 60 * 60_000;
+/** The files of tests that take longer than their size suggests. */
+const takesLong = /(faults|lost-prompts|killed-worktrees|connection-own|generated-merges|kill)\.test\.ts$/;
 
 interface Suite {
   readonly name: string;
@@ -71,26 +75,18 @@ interface Outcome {
 
 const showsWindows = process.platform === "linux" && process.arch === "x64";
 
-const wanted = process.argv.slice(2);
 const names = stages
   .flat(2)
   .filter((part) => !isCheck(part))
   .map(({ name }) => name);
-const unknown = wanted.filter((name) => !names.includes(name));
-if (unknown.length > 0) {
-  console.error(`No such suite: ${unknown.join(", ")}. There are: ${names.join(", ")}.`);
-  process.exit(2);
-}
+const wanted = readWanted();
 
 const build = npmScript("build");
 installEditor();
 const outcomes: Outcome[] = [build];
-for (const stage of stages) {
-  const lanes = stage.map(wantedOf).filter((lane) => lane.length > 0);
-  // Packaging builds again, which must not happen during other tests.
-  if (lanes.length > 1 && lanes.flat().some(isInEditor) && !process.env["TEST_VSIX"])
-    outcomes.push(packageForTests());
-  outcomes.push(...(await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)))).flat());
+for (let run = 1; run <= wanted.repeat; run++) {
+  if (wanted.repeat > 1) heading(`run ${run} of ${wanted.repeat}`);
+  for (const stage of stages) outcomes.push(...(await runStage(stage)));
 }
 
 heading("summary");
@@ -100,8 +96,24 @@ for (const outcome of outcomes) {
   for (const { fullTitle, error = "" } of outcome.failures ?? [])
     console.log(`    ${fullTitle}\n${error.replace(/^/gm, "        ")}`);
 }
+if (wanted.repeat > 1) {
+  heading("tests that failed");
+  const failed = outcomes.flatMap(({ what, failures = [] }) =>
+    failures.map(({ fullTitle }) => `${what}: ${fullTitle}`),
+  );
+  console.log(countsOf(failed, wanted.repeat).join("\n") || "none");
+}
 console.log(`\n${counts(outcomes)}`);
 process.exitCode = outcomes.some(({ failed }) => failed > 0) ? 1 : 0;
+
+function readWanted(): Wanted {
+  try {
+    return wantedBy(process.argv.slice(2), names);
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(2);
+  }
+}
 
 /** The wording of the last line, which other programs read. */
 function counts(counted: readonly Outcome[]): string {
@@ -140,6 +152,14 @@ function packageForTests(): Outcome {
   return outcome;
 }
 
+async function runStage(stage: readonly Lane[]): Promise<readonly Outcome[]> {
+  const lanes = stage.map(wantedOf).filter((lane) => lane.length > 0);
+  // Packaging builds again, which must not happen during other tests.
+  const packaged = lanes.flat().some(needsPackage) && !process.env["TEST_VSIX"] ? [packageForTests()] : [];
+  const ran = await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)));
+  return [...packaged, ...ran.flat()];
+}
+
 async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
   const laneOutcomes: Outcome[] = [];
   for (const part of lane)
@@ -150,15 +170,19 @@ async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
 }
 
 function wantedOf(lane: Lane): Lane {
-  return lane.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const { suites, grep, repeat } = wanted;
+  const all = suites.length === 0;
+  return lane.filter((part) =>
+    isCheck(part) ? all && !grep && repeat === 1 : all || suites.includes(part.name),
+  );
 }
 
 function isCheck(part: Suite | Check): part is Check {
   return "isCheck" in part;
 }
 
-function isInEditor(part: Suite | Check): boolean {
-  return !isCheck(part) && part.editor === true;
+function needsPackage(part: Suite | Check): boolean {
+  return !isCheck(part) && part.window === true;
 }
 
 /** @param live its output is shown as it comes; else in one piece at the end */
@@ -178,13 +202,17 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
     return { what: name, passed: 0, failed: 0, skipped: 1, note: "skipped as a whole, it needs Linux x64" };
   if (suite.editor && !built) return { what: name, passed: 0, failed: 1, note: "not run, the build failed" };
   if (live) heading(name);
-  const [program, args] = name === "host" ? ["tsx", ["test/host/run.ts"]] : ["mocha", mochaArguments(suite)];
+  const [program, args] =
+    name === "host"
+      ? ["tsx", ["test/host/run.ts", ...(wanted.grep === undefined ? [] : [wanted.grep])]]
+      : ["mocha", mochaArguments(suite)];
   const { succeeded, output, ending } = await runBeside(program, args, live ? "inherit" : "pipe");
   if (!live) heading(name);
   process.stdout.write(output);
   const tests = readResults(results, name);
   if (!tests) return { what: name, passed: 0, failed: 1, note: "did not get to its end" };
-  if (tests.length === 0) return { what: name, passed: 0, failed: 1, note: "has no tests" };
+  if (tests.length === 0 && wanted.grep === undefined)
+    return { what: name, passed: 0, failed: 1, note: "has no tests" };
   const count = (state: string): number => tests.filter((test) => test.state === state).length;
   const failures = tests.filter(({ state }) => state === "failed");
   const failed = failures.length;
@@ -202,10 +230,24 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
 function mochaArguments({ name, timeout }: Suite): string[] {
   return [
     ...["--import=tsx", "--require", "test/support/ends.ts"],
+    ...["--parallel", "--jobs", String(availableParallelism())],
     ...["--timeout", String(timeout)],
     ...["--reporter", "test/support/reporter.ts", "--reporter-option", `suite=${name}`],
-    `test/${name}/**/*.test.ts`,
+    ...(wanted.grep === undefined ? [] : ["--grep", wanted.grep]),
+    ...testFiles(name),
   ];
+}
+
+/** The longest first, because one that begins last would keep the others waiting. */
+function testFiles(suite: string): readonly string[] {
+  const named = wanted.files.filter((file) => suiteOf(file) === suite);
+  if (named.length > 0) return named;
+  const folder = join("test", suite);
+  const cost = (file: string): number => statSync(file).size + (takesLong.test(file) ? 1e6 : 0);
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => join(folder, file))
+    .toSorted((one, other) => cost(other) - cost(one));
 }
 
 /** Runs npm or a program of the dependencies, which npm puts on PATH, and returns whether it succeeded. */

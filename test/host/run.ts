@@ -1,4 +1,5 @@
 /** Runs `test/host/*.test.ts` inside the extension host of a real VS Code. Optional argument: part of the titles. */
+import "../support/noon.ts";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";

@@ -22,7 +22,7 @@ describe("launching on a slow server, in a real editor", function () {
     });
   });
 
-  const launching = (): Locator => workbench.row(`${PROMPT}, launching…`);
+  const launching = (): Locator => workbench.spoken(`${PROMPT}, launching…`);
 
   it("shows a row at once, and gives the prompt back if the launch fails", async () => {
     const { quickInput } = workbench;

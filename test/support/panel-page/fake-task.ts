@@ -10,7 +10,7 @@ import type { Subagent } from "../../../src/engine/subagent.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript, TranscriptChange } from "../../../src/engine/transcript.ts";
 
-export const NOW = Date.UTC(2026, 5, 1, 9, 30);
+export const NOW = new Date(2026, 5, 1, 9, 30).getTime();
 export const TASK_ID = "ses_0123456789abcdefghijk7Qx";
 
 export function fakeTask(facts: Partial<Task> = {}): Task {

@@ -233,10 +233,7 @@ export class Workbench {
    * of a launch, which goes a moment after the task has its own.
    */
   treeItem(label: string): Locator {
-    return this.treeItems
-      .filter({ hasText: label })
-      .or(this.spoken(label))
-      .and(this.page.locator(':not([aria-label$=", launching…"])'));
+    return this.treeItems.filter({ hasText: label }).or(this.spoken(label)).and(this.launched);
   }
 
   /** The rows of the tree with this part in their text for screen readers. */
@@ -244,9 +241,13 @@ export class Workbench {
     return this.treeItems.and(this.page.locator(`[aria-label*=${JSON.stringify(part)}]`));
   }
 
-  /** A row of the tree, by the beginning of its text for screen readers. */
+  /** A row of the tree, by the beginning of its text for screen readers; not that of a launch. */
   row(spoken: string): Locator {
-    return this.treeItems.and(this.page.locator(`[aria-label^="${spoken}"]`));
+    return this.treeItems.and(this.page.locator(`[aria-label^="${spoken}"]`)).and(this.launched);
+  }
+
+  private get launched(): Locator {
+    return this.page.locator(':not([aria-label$=", launching…"])');
   }
 
   /** A selected row, by a part of its text; launching or resuming a task selects its row. */
