@@ -230,7 +230,8 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
 function mochaArguments({ name, timeout }: Suite): string[] {
   return [
     ...["--import=tsx", "--require", "test/support/ends.ts"],
-    ...["--parallel", "--jobs", String(availableParallelism())],
+    // Another lane of the stage takes the other half.
+    ...["--parallel", "--jobs", String(Math.ceil(availableParallelism() / 2))],
     ...["--timeout", String(timeout)],
     ...["--reporter", "test/support/reporter.ts", "--reporter-option", `suite=${name}`],
     ...(wanted.grep === undefined ? [] : ["--grep", wanted.grep]),
