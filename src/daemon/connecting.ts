@@ -18,8 +18,11 @@ export interface ConnectingOptions {
   readonly session: Pick<ActiveSession, "refresh">;
   /** Shared by all folders, as starting a server puts a heavy load on the machine. */
   readonly starts: Semaphore;
-  /** Whether to join a running server unasked: loading a folder that nobody uses would burden the server. */
-  readonly joins: () => boolean;
+  /**
+   * What to do unasked: connect, join a server that is already running, or nothing, as loading a folder that nobody
+   * uses would burden the server.
+   */
+  readonly unasked: () => "connect" | "join" | "nothing";
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -70,13 +73,15 @@ export class Connecting implements Disposable {
       : { kind: "connecting", detail: "" };
   }
 
-  /** Joins a server that is already running, if the folder uses one. Never starts a server; never rejects. */
+  /** Does what is to be done unasked. Never rejects. */
   async join(): Promise<void> {
-    if (!this.options.joins()) return;
+    const { unasked, connection, logger } = this.options;
+    const how = unasked();
     try {
-      if (await this.options.connection.adopt()) await this.reading;
+      if (how === "connect") await this.connect();
+      else if (how === "join" && (await connection.adopt())) await this.reading;
     } catch (error) {
-      this.options.logger.warn(`Couldn't join a running server: ${messageOf(error)}`);
+      logger.warn(`Couldn't connect to the server of a folder that is used: ${messageOf(error)}`);
     }
   }
 

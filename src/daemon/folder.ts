@@ -93,9 +93,13 @@ export class DaemonFolder implements FolderService, Disposable {
     );
     this.engine = engine;
     const session = this.own(new ActiveSession(engine, server, logger));
-    const joins = (): boolean => this.settings.server.url !== undefined || state.isUsed;
+    const unasked = () => {
+      if (this.settings.server.url !== undefined) return "join";
+      // The last daemon didn't disconnect the folder: its server is still running, or has ended with the daemon.
+      return state.isUsed ? "connect" : "nothing";
+    };
     const connecting = this.own(
-      new Connecting({ connection, engine, session, starts, joins, clock, logger }),
+      new Connecting({ connection, engine, session, starts, unasked, clock, logger }),
     );
     this.own(
       connection.onDidChangeState(({ kind }) => {

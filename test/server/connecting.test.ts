@@ -93,7 +93,7 @@ describe("connecting to a server whose answers fail", () => {
       engine,
       session,
       starts,
-      joins: () => true,
+      unasked: () => "join",
       clock: realClock,
       logger,
     });

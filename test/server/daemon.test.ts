@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { sentence } from "../../src/engine/sentence.ts";
-import type { Task } from "../../src/engine/task.ts";
+import { INTERRUPTED_ERROR, type Task } from "../../src/engine/task.ts";
 import { reopenFolder } from "../../src/plugin/reopen-folder.ts";
 import type { FolderClient, FolderSettings } from "../../src/rpc/contract.ts";
 import { isAlive } from "../../src/state/processes.ts";
@@ -172,6 +172,23 @@ describe("the daemon", function () {
     // The next daemon is responsible for the server.
     await desk.stop();
     await until("the end of the server", () => !isAlive(server?.pid ?? 0));
+  });
+
+  it("killed together with its server, both are restarted: queued tasks start, and the parent is notified of all", async () => {
+    const window = await open({ maxConcurrentTasks: 1 });
+    const { folder } = window;
+    const first = await folder.calls.launch(input({ text: "First.", gate: "never at all" }));
+    await asked(first.id);
+    const second = await folder.calls.launch(input({ text: "Second." }));
+    await until("its prompt", async () => (await storedMessages(desk, second.id))[0]?.parts.length);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    process.kill(server?.pid ?? 0, "SIGKILL");
+    process.kill(daemon, "SIGKILL");
+    await until("the loss", () => folder.connection() !== "connected");
+    await until("the folder", () => folder.connection() === "connected", 60_000);
+    assert.equal((await end(folder, second.id)).status, "completed");
+    assert.equal((await end(folder, first.id)).error?.name, INTERRUPTED_ERROR);
+    await told(2, window);
   });
 
   it("[BKG-3] leaves no server even if it is killed and cannot be restarted", async () => {

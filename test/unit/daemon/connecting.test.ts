@@ -48,7 +48,7 @@ describe("connecting many folders", () => {
         engine: { connect: async () => undefined, disconnect: () => undefined },
         session: { refresh: async () => undefined },
         starts,
-        joins: () => false,
+        unasked: () => "nothing",
         clock: realClock,
         logger: strictLogger,
       });
