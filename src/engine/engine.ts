@@ -17,6 +17,7 @@ import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server
 import type { SteerOptions } from "./steering.ts";
 import { isRunning, type Subagent, type SubagentChange } from "./subagent.ts";
 import type { RefusedSubagent } from "./synchronizer.ts";
+import type { RefusedSetup } from "./task-worktrees.ts";
 import { findHits, type Hit } from "./search.ts";
 import { takenSince, type TakenSince } from "./taken-since.ts";
 import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
@@ -61,11 +62,13 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   readonly onDidWarn: Event<Task>;
   /** OpenCode refused a subagent of a task, because the server's configuration does not allow subagents that deep. */
   readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+  /** See {@link RefusedSetup}. */
+  readonly onDidRefuseSetup: Event<RefusedSetup>;
 
   constructor(private readonly ports: EnginePorts) {
     super(ports.clock);
     this.parts = createParts(ports);
-    const { registry, subagents, requests, catalog, guard, synchronizer } = this.parts;
+    const { registry, subagents, requests, catalog, guard, synchronizer, worktrees } = this.parts;
     this.registry = registry;
     this.sessionTree = registry.sessionTree;
     this.tasks = registry.tasks;
@@ -77,6 +80,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     this.onDidChangeRequests = requests.onDidChange;
     this.onDidWarn = guard.onDidWarn;
     this.onDidRefuseSubagent = synchronizer.onDidRefuseSubagent;
+    this.onDidRefuseSetup = worktrees.onDidRefuseSetup;
   }
 
   /** Updates everything after each connect, and resumes unfinished work such as notices. */
