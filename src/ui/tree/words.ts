@@ -68,9 +68,10 @@ export function descendantWords({ waiting, running }: DescendantCounts, works: b
 export function marks(child: Child, work?: string): readonly string[] {
   if (!isTask(child)) return [];
   return [
+    // The others have badges.
+    ...(child.worktree ? [work ?? worktreeMark(child.worktree)] : []),
     ...(child.resumeCount > 0 ? [vscode.l10n.t("(resumed)")] : []),
     ...(child.isForked ? [vscode.l10n.t("(forked)")] : []),
-    ...(child.worktree ? [work ?? worktreeMark(child.worktree)] : []),
   ];
 }
 

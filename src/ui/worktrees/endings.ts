@@ -4,8 +4,8 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { isActive, shortID } from "../../engine/task.ts";
 import type { TaskContext } from "../commands/command.ts";
-import { inform, isAgreed } from "../dialogs.ts";
-import { connectedFolder } from "../folders/folders.ts";
+import { inform, isAgreed, offer } from "../dialogs.ts";
+import { connectedFolder, type Folder } from "../folders/folders.ts";
 import { showIfLong } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { format } from "../tree/words.ts";
@@ -30,7 +30,19 @@ export async function createBranch(context: TaskContext, argument: unknown): Pro
   });
   if (branch === undefined) return;
   await showIfLong(vscode.l10n.t("Creating the branch…"), folder.calls.createBranch(task.id, branch));
-  inform(vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task)));
+  await showBranch(branch, vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task)), folder);
+}
+
+/** Says that a branch was created. If GitHub Pull Requests is installed, offers to create a pull request for it. */
+export async function showBranch(
+  branch: string,
+  message: string,
+  { uri }: Pick<Folder, "uri">,
+): Promise<void> {
+  const command = "pr.create";
+  if (!(await vscode.commands.getCommands(true)).includes(command)) return inform(message);
+  if (await offer(message, vscode.l10n.t("Create Pull Request…")))
+    await vscode.commands.executeCommand(command, { repoPath: uri.fsPath, compareBranch: branch });
 }
 
 /** What Git refuses in names is more; it says the rest when the branch is created. */
