@@ -81,6 +81,12 @@ describe("conflicts of isolated tasks, in a real editor", () => {
 
     model.release("end");
     await Promise.all(tasks.map(({ id }) => ended(launcher, id)));
+    await workbench.contextMenu(workbench.treeItem("Batch").first(), "Compare Changes…");
+    await workbench.tab("list.txt (2 files)").waitFor();
+    for (const task of [FIRST, SECOND])
+      await workbench.page.locator(".multiDiffEntry").filter({ hasText: task }).waitFor();
+    await takePictures(workbench, "compared-changes");
+    await workbench.runCommand("View: Close All Editors");
     await workbench.openFile("index.txt");
     await workbench.page.keyboard.type("two");
     await workbench.runCommand("File: Save");
