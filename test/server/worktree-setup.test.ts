@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Refusal } from "../../src/engine/errors.ts";
+import type { Refused } from "../../src/engine/folder-changes.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { IsolationSettings, SetupSettings } from "../../src/engine/settings.ts";
 import type { Task } from "../../src/engine/task.ts";
-import type { RefusedSetup } from "../../src/engine/task-worktrees.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
@@ -170,8 +170,8 @@ describe("setting up a worktree", () => {
 
   it("[ISO-2] an agent's launch that the command refuses is reported, a user's is not", async () => {
     isolation = isolated({ command: "true", isAllowed: false });
-    const refused: RefusedSetup[] = [];
-    window.engine.onDidRefuseSetup((one) => refused.push(one));
+    const refused: Refused[] = [];
+    window.engine.onDidRefuse((one) => refused.push(one));
     const sessionID = await createSession(server);
     for (const launchedBy of ["person", "agent"] as const)
       await assert.rejects(launch({ launchedBy, parentSessionID: sessionID }), /isn't allowed yet: true/);
