@@ -55,7 +55,7 @@ export class FolderFeed implements Disposable {
         changes.note("requests", () => ({ type: "requests", requests: engine.requests }), "now"),
       ),
       engine.onDidWarn((task) => changes.noteEvent({ type: "near-limit", task })),
-      engine.onDidRefuseSubagent((refused) => changes.noteEvent({ type: "subagent-refused", refused })),
+      engine.onDidRefuse((refused) => changes.noteEvent({ type: "refused", refused })),
       session.onDidChange(() =>
         changes.note("latest-session", () => ({ type: "latest-session", id: session.id }), "now"),
       ),

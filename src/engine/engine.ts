@@ -16,7 +16,7 @@ import { sentence, type Sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
 import type { SteerOptions } from "./steering.ts";
 import { isRunning, type Subagent, type SubagentChange } from "./subagent.ts";
-import type { RefusedSubagent } from "./synchronizer.ts";
+import type { Refused } from "./folder-changes.ts";
 import { findHits, type Hit } from "./search.ts";
 import { takenSince, type TakenSince } from "./taken-since.ts";
 import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
@@ -30,7 +30,6 @@ import { blockingTime, waitForEnd, type OutputOptions, type TaskOutput } from ".
 export type { Caller } from "./ending.ts";
 export type { OpenRequest } from "./requests.ts";
 export type { EngineSettings } from "./settings.ts";
-export type { RefusedSubagent } from "./synchronizer.ts";
 
 export interface ClearOptions {
   /** Cancels a running task first, instead of refusing. */
@@ -59,13 +58,12 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   readonly onDidChangeRequests: Event<void>;
   /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
   readonly onDidWarn: Event<Task>;
-  /** OpenCode refused a subagent of a task, because the server's configuration does not allow subagents that deep. */
-  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+  readonly onDidRefuse: Event<Refused>;
 
   constructor(private readonly ports: EnginePorts) {
     super(ports.clock);
     this.parts = createParts(ports);
-    const { registry, subagents, requests, catalog, guard, synchronizer } = this.parts;
+    const { registry, subagents, requests, catalog, guard, synchronizer, worktrees } = this.parts;
     this.registry = registry;
     this.sessionTree = registry.sessionTree;
     this.tasks = registry.tasks;
@@ -76,7 +74,13 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     this.onDidChangeSubagent = subagents.onDidChange;
     this.onDidChangeRequests = requests.onDidChange;
     this.onDidWarn = guard.onDidWarn;
-    this.onDidRefuseSubagent = synchronizer.onDidRefuseSubagent;
+    this.onDidRefuse = (listener) => {
+      const subscriptions = [
+        synchronizer.onDidRefuseSubagent(listener),
+        worktrees.onDidRefuseSetup(listener),
+      ];
+      return { dispose: () => subscriptions.forEach((one) => one.dispose()) };
+    };
   }
 
   /** Updates everything after each connect, and resumes unfinished work such as notices. */

@@ -4,6 +4,10 @@ import type { PendingRequest, Session } from "./server-model.ts";
 import type { Subagent } from "./subagent.ts";
 import type { RefusedSubagent } from "./synchronizer.ts";
 import type { RecordReading, Task } from "./task.ts";
+import type { RefusedSetup } from "./task-worktrees.ts";
+
+/** What an agent was refused, and the user can allow. */
+export type Refused = RefusedSubagent | RefusedSetup;
 
 /** A session without its task record, which the task carries. */
 export type MirroredSession = Omit<Session, "task"> & {
@@ -37,4 +41,4 @@ export type FolderChange =
   /** Replaces everything that was sent before. */
   | { readonly type: "reset"; readonly snapshot: FolderSnapshot }
   | { readonly type: "near-limit"; readonly task: Task }
-  | { readonly type: "subagent-refused"; readonly refused: RefusedSubagent };
+  | { readonly type: "refused"; readonly refused: Refused };

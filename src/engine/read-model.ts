@@ -1,14 +1,13 @@
 import type { ConnectionState } from "./connection.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { withTombstone, type Tombstone } from "./find-task.ts";
-import type { FolderChange, FolderSnapshot, MirroredSession } from "./folder-changes.ts";
+import type { FolderChange, FolderSnapshot, MirroredSession, Refused } from "./folder-changes.ts";
 import { FolderTasks } from "./folder-tasks.ts";
 import type { Clock, Logger } from "./ports.ts";
 import type { TaskChange } from "./registry.ts";
 import { isSame } from "./same.ts";
 import type { PendingRequest } from "./server-model.ts";
 import type { Child, Subagent, SubagentChange } from "./subagent.ts";
-import type { RefusedSubagent } from "./synchronizer.ts";
 import { isActive, type Task } from "./task.ts";
 import { Tree } from "./tree.ts";
 
@@ -40,7 +39,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
   private readonly subagentChanges: Emitter<SubagentChange>;
   private readonly requestChanges: Emitter<void>;
   private readonly warnings: Emitter<Task>;
-  private readonly refusals: Emitter<RefusedSubagent>;
+  private readonly refusals: Emitter<Refused>;
   private readonly connectionChanges: Emitter<ConnectionState>;
   private readonly latestChanges: Emitter<string | undefined>;
   readonly onDidChange: Event<TaskChange>;
@@ -51,8 +50,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
   readonly onDidChangeRequests: Event<void>;
   /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
   readonly onDidWarn: Event<Task>;
-  /** OpenCode refused a subagent of a task, because the server's configuration does not allow subagents that deep. */
-  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+  readonly onDidRefuse: Event<Refused>;
   readonly onDidChangeConnection: Event<ConnectionState>;
   readonly onDidChangeLatest: Event<string | undefined>;
 
@@ -68,7 +66,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
     this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
     this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
     this.onDidWarn = (this.warnings = emitter<Task>()).event;
-    this.onDidRefuseSubagent = (this.refusals = emitter<RefusedSubagent>()).event;
+    this.onDidRefuse = (this.refusals = emitter<Refused>()).event;
     this.onDidChangeConnection = (this.connectionChanges = emitter<ConnectionState>()).event;
     this.onDidChangeLatest = (this.latestChanges = emitter<string | undefined>()).event;
   }
@@ -123,7 +121,7 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
         return this.reset(change.snapshot);
       case "near-limit":
         return [() => this.warnings.fire(change.task)];
-      case "subagent-refused":
+      case "refused":
         return [() => this.refusals.fire(change.refused)];
     }
   }

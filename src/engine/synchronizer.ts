@@ -30,6 +30,7 @@ const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
 /** A subagent that the server refused to an agent of this task. */
 export interface RefusedSubagent {
+  readonly kind: "subagent";
   readonly task: Task;
   /** How many levels of subagents the server would have to allow. */
   readonly depth: number;
@@ -225,6 +226,7 @@ export class Synchronizer implements Disposable {
     ending.stopLateStart(entry, event);
     if (event.type === "part-changed" && isTooDeep(event.part))
       this.refusals.fire({
+        kind: "subagent",
         task: registry.snapshot(entry),
         depth: registry.above(event.part.sessionID).size + 1,
       });

@@ -19,8 +19,16 @@ import { nameOf } from "./task-names.ts";
 /** What decides where a new task works. */
 interface NewTask {
   readonly parentSessionID: string;
+  readonly launchedBy: TaskRecord["launchedBy"];
   readonly fork?: { readonly sourceSessionID: string } | undefined;
   readonly isolation?: Isolation | undefined;
+}
+
+/** An agent's launch that was refused, because the user has not allowed the setup command of worktrees. */
+export interface RefusedSetup {
+  readonly kind: "setup";
+  /** The agent's session. */
+  readonly sessionID: string;
 }
 
 /** Where a new task is going to work. */
@@ -61,8 +69,11 @@ export class TaskWorktrees implements Disposable {
   /** By task ID. */
   private readonly setups = new Map<string, Setup>();
   private readonly changed: Emitter<void>;
+  private readonly refusals: Emitter<RefusedSetup>;
   /** A worktree was removed or made again. */
   readonly onDidChange: Event<void>;
+  /** Doesn't fire for users' launches, which ask for what is missing themselves. */
+  readonly onDidRefuseSetup: Event<RefusedSetup>;
 
   constructor(
     private readonly ports: Pick<
@@ -72,8 +83,10 @@ export class TaskWorktrees implements Disposable {
     private readonly registry: TaskRegistry,
     private readonly subagents: Subagents,
   ) {
-    this.changed = new Emitter((error) => ports.logger.error("A listener to worktrees failed.", error));
-    this.onDidChange = this.changed.event;
+    const emitter = <T>(): Emitter<T> =>
+      new Emitter((error) => ports.logger.error("A listener to worktrees failed.", error));
+    this.onDidChange = (this.changed = emitter<void>()).event;
+    this.onDidRefuseSetup = (this.refusals = emitter<RefusedSetup>()).event;
   }
 
   /** The worktree that a session works in: its own, or that of the nearest isolated task above it. */
@@ -87,7 +100,7 @@ export class TaskWorktrees implements Disposable {
   }
 
   /** Decides where a new task works. Throws a {@link Refusal} if it cannot work there. */
-  async placeFor({ parentSessionID, fork, isolation }: NewTask): Promise<Workplace> {
+  async placeFor({ parentSessionID, launchedBy, fork, isolation }: NewTask): Promise<Workplace> {
     const { worktrees, settings } = this.ports;
     const around = this.of(parentSessionID);
     const source = fork ? this.of(fork.sourceSessionID) : around;
@@ -99,6 +112,8 @@ export class TaskWorktrees implements Disposable {
     const { location } = settings().isolation;
     const obstacle = isIsolated ? await worktrees.obstacle({ from: worktree, location }) : undefined;
     if (obstacle !== undefined) throw new Refusal("no-worktree", obstacle);
+    if (isIsolated && launchedBy === "agent" && settings().isolation.setup?.isAllowed === false)
+      this.refusals.fire({ kind: "setup", sessionID: parentSessionID });
     const setsUp = isIsolated && this.allowedSetup() !== undefined;
     return { isIsolated, worktree, isInPlace: !isIsolated && source === around, setsUp };
   }
@@ -195,6 +210,7 @@ export class TaskWorktrees implements Disposable {
   dispose(): void {
     for (const id of this.setups.keys()) this.leaveSetup(id);
     this.changed.dispose();
+    this.refusals.dispose();
   }
 
   /** Removes the worktree of a task that could not be created. */
@@ -320,7 +336,7 @@ export class TaskWorktrees implements Disposable {
     throw new Refusal(
       "setup-not-allowed",
       sentence(
-        'The setup command of worktrees isn\'t allowed yet: {0}. Allow it with the command "Allow Setup Command", then try again.',
+        'The setup command of worktrees isn\'t allowed yet: {0}. The user can allow it with the command "Allow Setup Command"; then try again.',
         setup.command,
       ),
     );

@@ -22,7 +22,7 @@ export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/fo
  */
 
 /** Increased with every change that older windows or daemons would not understand. */
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 /** The first message of a window. The daemon answers nothing else before it. */
 interface Hello {

@@ -10,6 +10,7 @@ import type { KnownTasks, ToolName } from "../tools/tool.ts";
 import { connectedFolder, requireFolder, type Folder, type Folders } from "./folders/folders.ts";
 import { modelMessage } from "./messages.ts";
 import { visible } from "./plain-text.ts";
+import { withRemedy } from "./worktrees/remedies.ts";
 
 /** Characters of a prompt shown in its confirmation. */
 const PROMPT_EXCERPT = 1_000;
@@ -109,7 +110,9 @@ export class EditorTool implements vscode.LanguageModelTool<object> {
     // Tasks may have been launched or resumed since the confirmation.
     for (const task of affectedTasks(this.name, input, known, sessionID))
       if (!questions.every((question) => covers(question, task))) throw this.changedSince(input);
-    const text = await folder.calls.callTool(this.name, input, sessionID, signal);
+    const text = await withRemedy(folder, sessionID, () =>
+      folder.calls.callTool(this.name, input, sessionID, signal),
+    );
     if (this.name === "asyncagents_task") this.context.onDidLaunch();
     return text;
   }

@@ -10,5 +10,11 @@ export { openSession } from "./output/open-session.ts";
 export { loadPage } from "./output/web-page.ts";
 export { showRequest, showSeveral } from "./requests/request-notifications.ts";
 export { describe } from "./status-bar-text.ts";
-export { EndNotifications, showNearLimit, showCollision, showDepth, showNews } from "./task-notifications.ts";
+export {
+  EndNotifications,
+  showNearLimit,
+  showCollision,
+  showRefused,
+  showNews,
+} from "./task-notifications.ts";
 export { batchTooltip, childTooltip } from "./tree/task-tooltip.ts";

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { BUDGET_EXCEEDED } from "../engine/limit.ts";
-import type { OpenRequest, RefusedSubagent } from "../engine/engine.ts";
+import type { OpenRequest } from "../engine/engine.ts";
+import type { Refused } from "../engine/folder-changes.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import type { PendingRequest } from "../engine/server-model.ts";
 import { isActive, type Task } from "../engine/task.ts";
@@ -11,12 +12,13 @@ import type { EndNotifications, NotificationContext } from "./task-notifications
 const STOPPED_AS_ONE_MS = 5_000;
 
 /**
- * Notifies the user when a task they launched has ended, when a task approaches a limit or is stopped by one, and when
- * two tasks change the same file.
+ * Notifies the user when a task they launched has ended, when a task approaches a limit or is stopped by one, when
+ * two tasks change the same file, and when an agent was refused what the user can allow.
  */
 export class Notifications implements vscode.Disposable {
   private readonly subscriptions: readonly { dispose(): void }[];
-  private depthWasShown = false;
+  /** The kinds of refusals that were shown. */
+  private readonly refusals = new Set<Refused["kind"]>();
   /** When the last reported stop of an agent's tasks at a limit was, by batch; in milliseconds since 1970. */
   private readonly reportedStops = new Map<string, number>();
   private ends: Promise<EndNotifications> | undefined;
@@ -26,7 +28,7 @@ export class Notifications implements vscode.Disposable {
       context.known.onDidChange((change) => void this.show(change)),
       context.known.onDidChange((change) => void this.showCollisions(change)),
       context.known.onDidWarn((task) => void this.warn(task)),
-      context.known.onDidRefuseSubagent((refused) => void this.showDepth(refused)),
+      context.known.onDidRefuse((refused) => void this.showRefused(refused)),
     ];
   }
 
@@ -73,11 +75,14 @@ export class Notifications implements vscode.Disposable {
   }
 
   /** Shown once, because agents retry and the remedy is the same each time. */
-  private async showDepth(refused: RefusedSubagent): Promise<void> {
-    if (this.depthWasShown || this.context.notifyUser() === "never") return;
-    this.depthWasShown = true;
-    const { showDepth } = await import("./later.ts");
-    await showDepth(this.context, refused);
+  private async showRefused(refused: Refused): Promise<void> {
+    const { kind } = refused;
+    if (this.refusals.has(kind) || this.context.notifyUser() === "never") return;
+    this.refusals.add(kind);
+    const { showRefused } = await import("./later.ts");
+    await showRefused(this.context, refused);
+    // A subagent needs another server first.
+    if (kind === "setup") this.refusals.delete(kind);
   }
 }
 

@@ -1,8 +1,8 @@
 import * as vscode from "vscode";
 import { settingOf } from "../engine/budget.ts";
 import { BUDGET_EXCEEDED, percentOf } from "../engine/limit.ts";
-import type { RefusedSubagent } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
+import type { Refused } from "../engine/folder-changes.ts";
 import { excerpt, oneLine } from "../engine/fork/excerpt.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { INTERRUPTED_ERROR, isActive, type Collision, type Task } from "../engine/task.ts";
@@ -19,10 +19,7 @@ import type { Folder, FolderOpener } from "./folders/folders.ts";
 
 /** What task notifications need. */
 export interface NotificationContext {
-  readonly known: Pick<
-    Tasks,
-    "get" | "active" | "list" | "onDidChange" | "onDidWarn" | "onDidRefuseSubagent"
-  >;
+  readonly known: Pick<Tasks, "get" | "active" | "list" | "onDidChange" | "onDidWarn" | "onDidRefuse">;
   readonly tasks: Pick<TaskCommands, "cancel" | "cancelBatch">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -261,11 +258,20 @@ export async function showCollision(
   if (await offerWarning(message, show)) await vscode.commands.executeCommand("asyncagents.showChanges", id);
 }
 
-/** Says what to set in OpenCode's configuration so that tasks can use subagents. */
-export async function showDepth(
+/** Says what an agent was refused, and how the user can allow it. */
+export async function showRefused(
   { showOutput }: Pick<NotificationContext, "showOutput">,
-  { task, depth }: RefusedSubagent,
+  refused: Refused,
 ): Promise<void> {
+  if (refused.kind === "setup") {
+    const message = vscode.l10n.t(
+      "An agent couldn't launch a task in a worktree, because the setup command isn't allowed. Allow it, then ask the agent to try again.",
+    );
+    if (await offerWarning(message, vscode.l10n.t("Allow Setup Command…")))
+      await vscode.commands.executeCommand("asyncagents.allowSetup", refused.sessionID);
+    return;
+  }
+  const { task, depth } = refused;
   const show = vscode.l10n.t("Show Output");
   const message = vscode.l10n.t(
     'OpenCode didn\'t allow task "{0}" to use a subagent because of its depth limit. Set "subagent_depth": {1} in OpenCode\'s configuration, then restart the server.',

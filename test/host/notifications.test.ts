@@ -51,7 +51,7 @@ describe("notifications of ended tasks", () => {
         list: () => listed,
         onDidChange: changes.event,
         onDidWarn: never,
-        onDidRefuseSubagent: never,
+        onDidRefuse: never,
       },
       tasks: { cancel: fail, cancelBatch: fail },
       clock,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { RefusedSubagent } from "../../src/engine/engine.ts";
+import type { Refused } from "../../src/engine/folder-changes.ts";
 import { PluginConfig } from "../../src/opencode/plugin-config.ts";
 import { pluginUrl, startAgentServer } from "../support/agent-tools.ts";
 import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
@@ -43,10 +43,10 @@ describe("Subagents of tasks", function () {
   });
 
   /** The result of OpenCode's own `task` tool that a task's model receives. */
-  async function delegate(on: Joinable, onRefused?: (refused: RefusedSubagent) => void): Promise<string> {
+  async function delegate(on: Joinable, onRefused?: (refused: Refused) => void): Promise<string> {
     const window = await openWindow(on);
     windows.push(window);
-    if (onRefused) window.engine.onDidRefuseSubagent(onRefused);
+    if (onRefused) window.engine.onDidRefuse(onRefused);
     const args = {
       description: "Look",
       prompt: script([{ text: "The subagent's answer." }]),
@@ -110,10 +110,10 @@ describe("Subagents of tasks", function () {
 
   it("are refused on the user's own server, and the window learns which depth to set", async () => {
     server = await startAgentServer({ model });
-    const refused: RefusedSubagent[] = [];
+    const refused: Refused[] = [];
     assert.match(await delegate(server, (one) => refused.push(one)), /Subagent depth limit reached \(1\)/);
     assert.deepEqual(
-      refused.map(({ task, depth }) => [task.description, depth]),
+      refused.map((one) => one.kind === "subagent" && [one.task.description, one.depth]),
       [["Delegates", 2]],
     );
   });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Refusal } from "../../src/engine/errors.ts";
+import type { Refused } from "../../src/engine/folder-changes.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { IsolationSettings, SetupSettings } from "../../src/engine/settings.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -165,6 +166,17 @@ describe("setting up a worktree", () => {
     assert.ok(!existsSync(`${repository.directory}.worktrees`));
     const { id } = await launch({ isolation: "folder" });
     assert.equal((await ended(window, id)).status, "completed");
+  });
+
+  it("[ISO-2] an agent's launch that the command refuses is reported, a user's is not", async () => {
+    isolation = isolated({ command: "true", isAllowed: false });
+    const refused: Refused[] = [];
+    window.engine.onDidRefuse((one) => refused.push(one));
+    const sessionID = await createSession(server);
+    for (const launchedBy of ["person", "agent"] as const)
+      await assert.rejects(launch({ launchedBy, parentSessionID: sessionID }), /isn't allowed yet: true/);
+    await launch({ launchedBy: "agent", parentSessionID: sessionID, isolation: "folder" });
+    assert.deepEqual(refused, [{ kind: "setup", sessionID }]);
   });
 
   it("a worktree that is made again is set up again", async () => {

@@ -60,7 +60,10 @@ describe("conflicts of isolated tasks, in a real editor", () => {
 
   it("[COL-1] rows, tooltip and status bar name the files while the tasks work, and after a file was saved", async () => {
     model.release("begin");
-    await workbench.treeItem(FIRST).filter({ hasText: "1 file +1 −1" }).waitFor();
+    const first = workbench.treeItem(FIRST).filter({ hasText: "1 file +1 −1" });
+    await first.waitFor();
+    assert.doesNotMatch((await first.textContent()) ?? "", /worktree/);
+    assert.match((await first.getAttribute("aria-label")) ?? "", /\(worktree\)/);
     model.release("begin too");
     const words = `conflicts in list.txt with "${FIRST}"`;
     const row = workbench.treeItem(SECOND).filter({ hasText: words });
@@ -78,12 +81,18 @@ describe("conflicts of isolated tasks, in a real editor", () => {
 
     model.release("end");
     await Promise.all(tasks.map(({ id }) => ended(launcher, id)));
+    await workbench.contextMenu(workbench.treeItem("Batch").first(), "Compare Changes…");
+    await workbench.tab("list.txt (2 files)").waitFor();
+    for (const task of [FIRST, SECOND])
+      await workbench.page.locator(".multiDiffEntry").filter({ hasText: task }).waitFor();
+    await takePictures(workbench, "compared-changes");
+    await workbench.runCommand("View: Close All Editors");
     await workbench.openFile("index.txt");
     await workbench.page.keyboard.type("two");
     await workbench.runCommand("File: Save");
-    await workbench.treeItem(SECOND).filter({ hasText: "conflicts with 2 others" }).waitFor();
     const tooltip = await workbench.tooltipOf(
-      workbench.treeItem(SECOND),
+      // The other row names this task, too.
+      workbench.treeItem(SECOND).filter({ hasText: "conflicts with 2 others" }),
       "Conflicts with the folder: index.txt",
     );
     await tooltip.filter({ hasText: `Conflicts with "${FIRST}"` }).waitFor();

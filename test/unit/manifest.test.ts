@@ -162,13 +162,14 @@ describe("the extension's manifest", () => {
       );
   });
 
-  it("[EXT-5] offers only seven commands in a row's menu for several rows", () => {
+  it("[EXT-5] offers only eight commands in a row's menu for several rows", () => {
     const forSeveral = menus["view/item/context"]?.filter(
       ({ when = "" }) => !when.includes("!listMultiSelection"),
     );
     assert.deepEqual(
       forSeveral?.map(({ command }) => command),
       [
+        "asyncagents.compareChanges",
         "asyncagents.cancel",
         "asyncagents.adopt",
         "asyncagents.copyResult",

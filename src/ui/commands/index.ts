@@ -17,6 +17,7 @@ export {
   acceptAllChanges,
   acceptChange,
   closeChanges,
+  compareChanges,
   openChange,
   revertAllChanges,
   revertChange,

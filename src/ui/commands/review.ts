@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
-import { isRunning } from "../../engine/subagent.ts";
+import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { sideUri } from "../changes/change-side.ts";
 import { namelike } from "../changes/diff-sides.ts";
@@ -17,11 +17,13 @@ import {
 import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
 import { showError } from "../messages.ts";
 import { inform, isAgreed, offer } from "../dialogs.ts";
-import { withoutLinks } from "../plain-text.ts";
+import { title as oneTitle, withoutIcons, withoutLinks } from "../plain-text.ts";
+import { askChoice } from "../quick-input.ts";
 import { runningDescendants } from "../tree/family.ts";
 import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
+import { BACK } from "../wizard.ts";
 import type { CommandContext, ReviewContext } from "./command.ts";
-import { type ChangedBy, pickChange, pickChanges, readChanges, pickConnected } from "./pick.ts";
+import { type ChangedBy, pickChange, pickChanges, pickChildren, readChanges, pickConnected } from "./pick.ts";
 
 export async function showChanges(context: ReviewContext, argument: unknown): Promise<void> {
   const title = vscode.l10n.t("Show Changes");
@@ -31,6 +33,51 @@ export async function showChanges(context: ReviewContext, argument: unknown): Pr
   // The diff editor's documents get their texts from the review, so it is shown first.
   await (await context.review()).show(child, changes);
   await showInEditor(child, changes, worktreeDirectory(context.known, child.id));
+}
+
+/** What a task changed in a file. */
+interface ComparedChange {
+  readonly task: Child;
+  readonly change: FileChange;
+}
+
+/** Shows what several tasks changed in a file, below each other. */
+export async function compareChanges(
+  context: ReviewContext,
+  argument: unknown,
+  selection: unknown,
+): Promise<void> {
+  const title = vscode.l10n.t("Compare Changes");
+  const tasks = await pickChildren(context, argument, selection, { title, accepts: isTask });
+  const byPath = new Map<string, ComparedChange[]>();
+  for (const task of tasks)
+    for (const change of (await readChanges(context, task))?.files ?? []) {
+      const path = shownPath(change.path, worktreeDirectory(context.known, task.id), false);
+      byPath.set(path, [...(byPath.get(path) ?? []), { task, change }]);
+    }
+  const shared = [...byPath].filter(([, changes]) => changes.length > 1);
+  if (shared.length === 0)
+    return tasks.length > 0
+      ? inform(vscode.l10n.t("No file was changed by several of these tasks."))
+      : undefined;
+  const choices = shared.map(([path, changes]) => ({
+    label: withoutIcons(path),
+    description: withoutIcons(changes.map(({ task }) => oneTitle(task.description)).join(" · ")),
+    value: { path, changes },
+  }));
+  const placeholder = vscode.l10n.t("Select a file that several tasks changed");
+  const picked = shared.length === 1 ? choices[0]?.value : await askChoice({ title, placeholder, choices });
+  if (!picked || picked === BACK) return;
+  const resources = picked.changes.map(({ task, change: { path, before, after } }) => {
+    const name = vscode.Uri.file(`/${oneTitle(task.description).replaceAll("/", "-")}/${picked.path}`);
+    const side = (of: "before" | "after"): vscode.Uri => sideUri(name, { taskID: task.id, path, side: of });
+    return [
+      name,
+      before.kind === "absent" ? undefined : side("before"),
+      after.kind === "absent" ? undefined : side("after"),
+    ];
+  });
+  await vscode.commands.executeCommand("vscode.changes", basename(picked.path), resources);
 }
 
 export async function openChange(context: CommandContext, node: unknown): Promise<void> {

@@ -6,9 +6,12 @@ import { pickIsolated } from "../worktrees/places.ts";
 import { askForSetup } from "../worktrees/remedies.ts";
 import type { PromptContext, ServerContext } from "./command.ts";
 
-/** Asks whether the setup command of the folder's worktrees may run. */
-export async function allowSetup({ folders }: ServerContext): Promise<void> {
-  const folder = requireFolder(folders);
+/**
+ * Asks whether the setup command of the folder's worktrees may run.
+ * @param sessionID a session of the folder, by default of the current one
+ */
+export async function allowSetup({ folders }: ServerContext, sessionID?: unknown): Promise<void> {
+  const folder = (typeof sessionID === "string" && folders.of(sessionID)) || requireFolder(folders);
   if (folder.settings.setupCommand() === undefined)
     throw new Refusal(
       "invalid-argument",

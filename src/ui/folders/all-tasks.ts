@@ -1,7 +1,7 @@
-import type { OpenRequest, RefusedSubagent } from "../../engine/engine.ts";
+import type { OpenRequest } from "../../engine/engine.ts";
 import { Refusal, unknownTask } from "../../engine/errors.ts";
 import { type CancelSignal, type Disposable, Emitter, type Event } from "../../engine/event.ts";
-import type { MirroredSession } from "../../engine/folder-changes.ts";
+import type { MirroredSession, Refused } from "../../engine/folder-changes.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import type { Logger } from "../../engine/ports.ts";
@@ -26,14 +26,14 @@ export class AllTasks implements Disposable {
   private readonly subagentChanges: Emitter<SubagentChange>;
   private readonly requestChanges: Emitter<void>;
   private readonly warnings: Emitter<Task>;
-  private readonly refusals: Emitter<RefusedSubagent>;
+  private readonly refusals: Emitter<Refused>;
   private readonly subscription: Disposable;
   readonly onDidChange: Event<TaskChange>;
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
   readonly onDidChangeRequests: Event<void>;
   readonly onDidWarn: Event<Task>;
-  readonly onDidRefuseSubagent: Event<RefusedSubagent>;
+  readonly onDidRefuse: Event<Refused>;
 
   constructor(
     private readonly folders: Folders,
@@ -46,7 +46,7 @@ export class AllTasks implements Disposable {
     this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
     this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
     this.onDidWarn = (this.warnings = emitter<Task>()).event;
-    this.onDidRefuseSubagent = (this.refusals = emitter<RefusedSubagent>()).event;
+    this.onDidRefuse = (this.refusals = emitter<Refused>()).event;
     this.subscription = folders.follow(({ known }) => {
       const subscriptions = [
         known.onDidChange((change) => this.taskChanges.fire(change)),
@@ -54,7 +54,7 @@ export class AllTasks implements Disposable {
         known.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
         known.onDidChangeRequests(() => this.requestChanges.fire()),
         known.onDidWarn((task) => this.warnings.fire(task)),
-        known.onDidRefuseSubagent((refused) => this.refusals.fire(refused)),
+        known.onDidRefuse((refused) => this.refusals.fire(refused)),
       ];
       return {
         dispose: () => {

@@ -294,8 +294,8 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const launcher = isTask(child) ? undefined : "OpenCode";
   const cost = costWord(child.cost);
   // Views are narrow, so facts that affect the user's next step come first; others are in the tooltip.
-  const facts = [shared, limit, doing, work, rowTime(child, now), cost, launcher];
-  item.description = factsAfter(around.title, [descendants, conflict, ...marks(child), ...facts]);
+  const facts = [shared, limit, doing, rowTime(child, now), cost, launcher];
+  item.description = factsAfter(around.title, [descendants, conflict, ...marks(child, work), ...facts]);
   // Without arguments: the editor drops those of a row that is being redrawn, so a click at that moment would be lost.
   item.command = { command: SHOW_SELECTED, title: vscode.l10n.t("Show Output") };
   item.iconPath = childIcon(child);

@@ -61,13 +61,17 @@ export function descendantWords({ waiting, running }: DescendantCounts, works: b
     : vscode.l10n.t("{0} subagents running", running);
 }
 
-/** Marks a task as resumed, forked or isolated. */
-export function marks(child: Child): readonly string[] {
+/**
+ * Marks a task as resumed, forked or isolated.
+ * @param work what it has changed, in place of the mark that it is isolated: rows have room for one of them
+ */
+export function marks(child: Child, work?: string): readonly string[] {
   if (!isTask(child)) return [];
   return [
+    // The others have badges.
+    ...(child.worktree ? [work ?? worktreeMark(child.worktree)] : []),
     ...(child.resumeCount > 0 ? [vscode.l10n.t("(resumed)")] : []),
     ...(child.isForked ? [vscode.l10n.t("(forked)")] : []),
-    ...(child.worktree ? [worktreeMark(child.worktree)] : []),
   ];
 }
 

@@ -1,6 +1,8 @@
 import * as vscode from "vscode";
 import type { BringBackPlan, FileChoice, PlannedFile } from "../../engine/bring-back.ts";
+import type { Logger } from "../../engine/ports.ts";
 import type { TaskContext } from "../commands/command.ts";
+import { inform, offer } from "../dialogs.ts";
 import type { Folder } from "../folders/folders.ts";
 import { showError, showIfLong } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -28,7 +30,7 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   const { task, folder } = picked;
   const planned = await planBringBack(task, folder);
   if (planned.plan.files.length === 0) {
-    void vscode.window.showInformationMessage(
+    inform(
       vscode.l10n.t('"{0}" has nothing to bring back: the folder already has its changes.', nameOf(task)),
     );
     return;
@@ -36,9 +38,7 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
   else if (decision && decision.length > 0)
-    offerUndo(planned, decision, await write(planned, decision)).catch((error: unknown) =>
-      showError(error, context.logger),
-    );
+    offerUndo(broughtBack(task, decision), await write(planned, decision), context.logger);
 }
 
 export async function planBringBack(task: IsolatedTask, folder: Folder): Promise<Planned> {
@@ -191,18 +191,18 @@ export async function write(
   };
 }
 
-async function offerUndo(
-  { task }: Planned,
-  choices: readonly FileChoice[],
-  undoBringBack: UndoBringBack,
-): Promise<void> {
-  const undo = vscode.l10n.t("Undo");
+function broughtBack(task: IsolatedTask, choices: readonly FileChoice[]): string {
   const name = nameOf(task);
   const count = choices.filter(({ take }) => take !== "mine").length;
-  const message =
-    count === 1
-      ? vscode.l10n.t('Brought back 1 file from "{0}".', name)
-      : vscode.l10n.t('Brought back {0} files from "{1}".', count, name);
-  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
-  await showIfLong(vscode.l10n.t("Restoring…"), undoBringBack());
+  return count === 1
+    ? vscode.l10n.t('Brought back 1 file from "{0}".', name)
+    : vscode.l10n.t('Brought back {0} files from "{1}".', count, name);
+}
+
+/** Says what was done, and undoes it if the user wants that. Doesn't wait for the user. */
+export function offerUndo(message: string, undo: () => Promise<void>, logger: Logger): void {
+  const offered = async (): Promise<void> => {
+    if (await offer(message, vscode.l10n.t("Undo"))) await showIfLong(vscode.l10n.t("Restoring…"), undo());
+  };
+  offered().catch((error: unknown) => showError(error, logger));
 }

@@ -4,10 +4,12 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { isActive, shortID } from "../../engine/task.ts";
 import type { TaskContext } from "../commands/command.ts";
-import { connectedFolder } from "../folders/folders.ts";
-import { showError, showIfLong } from "../messages.ts";
-import { withoutIcons, withoutLinks } from "../plain-text.ts";
+import { inform, isAgreed, offer } from "../dialogs.ts";
+import { connectedFolder, type Folder } from "../folders/folders.ts";
+import { showIfLong } from "../messages.ts";
+import { withoutIcons } from "../plain-text.ts";
 import { format } from "../tree/words.ts";
+import { offerUndo } from "./bring-back.ts";
 import { nameOf } from "./owner.ts";
 import { pickPresent } from "./places.ts";
 
@@ -28,9 +30,19 @@ export async function createBranch(context: TaskContext, argument: unknown): Pro
   });
   if (branch === undefined) return;
   await showIfLong(vscode.l10n.t("Creating the branch…"), folder.calls.createBranch(task.id, branch));
-  void vscode.window.showInformationMessage(
-    withoutLinks(vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task))),
-  );
+  await showBranch(branch, vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task)), folder);
+}
+
+/** Says that a branch was created. If GitHub Pull Requests is installed, offers to create a pull request for it. */
+export async function showBranch(
+  branch: string,
+  message: string,
+  { uri }: Pick<Folder, "uri">,
+): Promise<void> {
+  const command = "pr.create";
+  if (!(await vscode.commands.getCommands(true)).includes(command)) return inform(message);
+  if (await offer(message, vscode.l10n.t("Create Pull Request…")))
+    await vscode.commands.executeCommand(command, { repoPath: uri.fsPath, compareBranch: branch });
 }
 
 /** What Git refuses in names is more; it says the rest when the branch is created. */
@@ -54,25 +66,16 @@ export async function discardWorktree(context: TaskContext, argument: unknown): 
     vscode.l10n.t("Reading changes…"),
     folder.calls.worktreeChanges(task.id),
   );
-  const discard = vscode.l10n.t("Discard");
   const question = vscode.l10n.t('Discard the work of "{0}"?', nameOf(task));
   const detail = [
     ...fileLines(files),
     "",
     vscode.l10n.t("For 30 days, it is kept under a hidden Git ref, except for ignored files."),
   ].join("\n");
-  const options = { modal: true, detail };
-  if ((await vscode.window.showWarningMessage(question, options, discard)) !== discard) return;
+  if (!(await isAgreed(question, vscode.l10n.t("Discard"), detail))) return;
   const ref = await folder.calls.discardWorktree(task.id);
-  const undo = vscode.l10n.t("Undo");
   const message = vscode.l10n.t('Discarded the work of "{0}".', nameOf(task));
-  vscode.window
-    .showInformationMessage(message, undo)
-    .then(async (choice) => {
-      if (choice === undo)
-        await showIfLong(vscode.l10n.t("Restoring…"), folder.calls.undoDiscard(task.id, ref));
-    })
-    .then(undefined, (error: unknown) => showError(error, context.logger));
+  offerUndo(message, () => folder.calls.undoDiscard(task.id, ref), context.logger);
 }
 
 function fileLines(files: readonly { path: string; added: number; removed: number }[]): readonly string[] {
@@ -92,7 +95,7 @@ export async function cleanUpWorktrees({ folders }: TaskContext): Promise<void> 
   const { calls } = await connectedFolder(folders);
   const listed = await showIfLong(vscode.l10n.t("Reading worktrees…"), calls.listWorktrees());
   if (listed.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There are no worktrees of tasks."));
+    inform(vscode.l10n.t("There are no worktrees of tasks."));
     return;
   }
   const picked = await vscode.window.showQuickPick(listed.map(worktreeItem), {
@@ -116,12 +119,10 @@ function hasWork({ files, commits }: ListedWorktree): boolean {
 }
 
 async function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
-  const remove = vscode.l10n.t("Remove");
   const detail = items.map(({ label, detail }) => `${label}: ${detail}`).join("\n");
   const question = vscode.l10n.t("Remove worktrees with work that isn't brought back?");
   const hint = vscode.l10n.t("The state of each is kept under a Git ref, except for ignored files.");
-  const options = { modal: true, detail: `${detail}\n\n${hint}` };
-  return (await vscode.window.showWarningMessage(question, options, remove)) === remove;
+  return isAgreed(question, vscode.l10n.t("Remove"), `${detail}\n\n${hint}`);
 }
 
 function worktreeItem(worktree: ListedWorktree): WorktreeItem {

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
+import { isAgreed } from "../dialogs.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { nameOf, ownerOfWorktree, type IsolatedTask } from "./owner.ts";
 
@@ -43,11 +44,9 @@ async function isRemedied(folder: Folder, sessionID: string, { code }: Refusal):
 
 /** Offers to make a worktree that is gone again. Resolves to whether it is there. */
 export async function askToRemake(folder: Folder, task: IsolatedTask): Promise<boolean> {
-  const again = vscode.l10n.t("Make Worktree Again");
   const question = vscode.l10n.t('The worktree of "{0}" no longer exists.', nameOf(task));
   const detail = vscode.l10n.t("It is made again from its last kept state.");
-  if ((await vscode.window.showWarningMessage(question, { modal: true, detail }, again)) !== again)
-    return false;
+  if (!(await isAgreed(question, vscode.l10n.t("Make Worktree Again"), detail))) return false;
   await remake(folder, task);
   return true;
 }
@@ -69,14 +68,12 @@ export async function remake(folder: Folder, { id }: IsolatedTask): Promise<void
 export async function askForSetup(folder: Folder): Promise<boolean> {
   const command = folder.settings.setupCommand();
   if (command === undefined) return false;
-  const allow = vscode.l10n.t("Allow");
   const question = vscode.l10n.t("Allow this command to run in each new worktree of {0}?", folder.name);
   const detail = vscode.l10n.t(
     "{0}\n\nIt runs in your shell, outside of any permission of agents. You are asked again if it changes.",
     command,
   );
-  const choice = await vscode.window.showWarningMessage(question, { modal: true, detail }, allow);
-  if (choice !== allow) return false;
+  if (!(await isAgreed(question, vscode.l10n.t("Allow"), detail))) return false;
   await folder.allowSetup(command);
   return true;
 }
