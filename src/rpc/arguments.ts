@@ -251,6 +251,7 @@ const parameters = {
   image: z.tuple([id, z.string()]),
   models: nothing,
   changes: z.tuple([id, z.number()]),
+  takeBack: z.tuple([z.string(), z.string(), z.string()]),
   ensureSession: nothing,
   join: nothing,
   connect: nothing,

@@ -123,6 +123,11 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
   models(): Promise<readonly ModelInfo[]>;
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
+  /**
+   * Undoes the change from `before` to `after` in a text that has since become `present`. Undefined if later changes
+   * overlap with that change, or if there are too many differences.
+   */
+  takeBack(before: string, after: string, present: string): Promise<string | undefined>;
   /** The ID of the session in which a user last wrote. Creates a session if the folder has none. */
   ensureSession(): Promise<string>;
 

@@ -82,6 +82,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   image: READ,
   models: READ,
   changes: READ,
+  takeBack: READ,
   ensureSession: REACH,
   join: REACH,
   connect: { repeatable: true, signal: { at: 0, cancelled: sentence("Connecting was cancelled.") } },
