@@ -129,7 +129,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     review,
     showLog: () => channel.show(),
     daemon,
-    showLaunching: (what, folder) => view.tree.showLaunching(what, folder),
+    showLaunching: (what, folder) => view.tree.launching.show(what, folder),
     reveal: (taskID, options) => view.reveal(taskID, options),
     extensionUri: context.extensionUri,
     firstSteps,
