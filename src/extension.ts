@@ -147,7 +147,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, known, logger, onDidLaunch }, settings));
+  own(new AgentTools({ folders, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
     keys.set("asyncagents.textEditor", editor !== undefined);

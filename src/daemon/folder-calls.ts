@@ -56,6 +56,10 @@ export function createFolderCalls({
     stopServer: () => connecting.stopServer(),
     attachCommand: (...args) => connection.attachCommand(...args),
 
+    previewCall: async (name, input, sessionID) => {
+      const { previewOf } = await import("../tools/preview.ts");
+      return previewOf(name, input, engine, sessionID);
+    },
     callTool: async (name, input, sessionID, signal) => {
       const { runOf } = await import("../tools/runs.ts");
       const caller = { sessionID, by: "person" as const };

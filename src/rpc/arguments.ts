@@ -260,6 +260,7 @@ const parameters = {
   disconnect: nothing,
   stopServer: nothing,
   attachCommand: z.tuple([id]),
+  previewCall: z.tuple([z.string(), z.unknown(), maybe(id)]),
   callTool: z.tuple([z.string(), z.unknown(), id]),
   planAgentTools: z.tuple([z.enum(["install", "remove"]), z.enum(["project", "user"])]),
   applyAgentTools: z.tuple([configPlan]),

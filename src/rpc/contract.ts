@@ -1,3 +1,4 @@
+import type { CallPreview } from "../engine/call-preview.ts";
 import type { ProgramCall } from "../engine/connection.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { EngineSettings, TaskEngine } from "../engine/engine.ts";
@@ -145,6 +146,8 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
   stopServer(): Promise<void>;
   attachCommand(sessionID: string): Promise<ProgramCall>;
 
+  /** What a call of one of the agent tools would do for the user, in this session if there is one yet. */
+  previewCall(name: string, input: unknown, sessionID?: string): Promise<CallPreview>;
   /** Calls one of the agent tools for the user in this session. Resolves to its text for the model. */
   callTool(name: string, input: unknown, sessionID: string, signal: CancelSignal): Promise<string>;
   /** Plans a change of OpenCode's configuration. Undefined if there is no file to remove the tools from. */

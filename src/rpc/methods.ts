@@ -91,6 +91,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   disconnect: REACH,
   stopServer: REACH,
   attachCommand: READ,
+  previewCall: READ,
   callTool: {
     repeatable: false,
     signal: { at: 3, cancelled: sentence("Waiting was cancelled. The tasks continue.") },
