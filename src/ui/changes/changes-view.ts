@@ -4,8 +4,9 @@ import { oneLine } from "../../engine/fork/excerpt.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { type Child, isRunning } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
+import { inform } from "../dialogs.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import { plainMarkdown, title as oneTitle, withoutLinks } from "../plain-text.ts";
+import { plainMarkdown, title as oneTitle } from "../plain-text.ts";
 import { TreeNode } from "../tree/items.ts";
 import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
 import { diffSides } from "./diff-sides.ts";
@@ -127,10 +128,7 @@ export async function showChanges(
   { files, hasSnapshots }: SessionChanges,
   worktree?: string,
 ): Promise<void> {
-  if (files.length === 0) {
-    void vscode.window.showInformationMessage(withoutLinks(nothingChanged(child, hasSnapshots)));
-    return;
-  }
+  if (files.length === 0) return inform(nothingChanged(child, hasSnapshots));
   const title = changesTitle(child, hasSnapshots);
   const [only, ...others] = files;
   if (only && others.length === 0) {
@@ -147,12 +145,10 @@ export async function showChanges(
   }
   const doubtful = files.filter(({ isDoubtful }) => isDoubtful).map(({ path }) => basename(path));
   if (doubtful.length > 0)
-    void vscode.window.showInformationMessage(
-      withoutLinks(
-        vscode.l10n.t(
-          "Other agents ran commands at the same time, so these changes may be theirs: {0}",
-          [...doubtful.slice(0, NAMED_FILES), ...(doubtful.length > NAMED_FILES ? ["…"] : [])].join(", "),
-        ),
+    inform(
+      vscode.l10n.t(
+        "Other agents ran commands at the same time, so these changes may be theirs: {0}",
+        [...doubtful.slice(0, NAMED_FILES), ...(doubtful.length > NAMED_FILES ? ["…"] : [])].join(", "),
       ),
     );
 }

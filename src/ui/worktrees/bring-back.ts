@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { BringBackPlan, FileChoice, PlannedFile } from "../../engine/bring-back.ts";
 import type { TaskContext } from "../commands/command.ts";
+import { inform, offer } from "../dialogs.ts";
 import type { Folder } from "../folders/folders.ts";
 import { showError, showIfLong } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -27,12 +28,10 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   if (!picked) return;
   const { task, folder } = picked;
   const planned = await planBringBack(task, folder);
-  if (planned.plan.files.length === 0) {
-    void vscode.window.showInformationMessage(
+  if (planned.plan.files.length === 0)
+    return inform(
       vscode.l10n.t('"{0}" has nothing to bring back: the folder already has its changes.', nameOf(task)),
     );
-    return;
-  }
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
   else if (decision && decision.length > 0)
@@ -196,13 +195,12 @@ async function offerUndo(
   choices: readonly FileChoice[],
   undoBringBack: UndoBringBack,
 ): Promise<void> {
-  const undo = vscode.l10n.t("Undo");
   const name = nameOf(task);
   const count = choices.filter(({ take }) => take !== "mine").length;
   const message =
     count === 1
       ? vscode.l10n.t('Brought back 1 file from "{0}".', name)
       : vscode.l10n.t('Brought back {0} files from "{1}".', count, name);
-  if ((await vscode.window.showInformationMessage(message, undo)) !== undo) return;
-  await showIfLong(vscode.l10n.t("Restoring…"), undoBringBack());
+  if (await offer(message, vscode.l10n.t("Undo")))
+    await showIfLong(vscode.l10n.t("Restoring…"), undoBringBack());
 }

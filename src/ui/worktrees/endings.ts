@@ -4,9 +4,10 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { isActive, shortID } from "../../engine/task.ts";
 import type { TaskContext } from "../commands/command.ts";
+import { inform, isAgreed, offer } from "../dialogs.ts";
 import { connectedFolder } from "../folders/folders.ts";
 import { showError, showIfLong } from "../messages.ts";
-import { withoutIcons, withoutLinks } from "../plain-text.ts";
+import { withoutIcons } from "../plain-text.ts";
 import { format } from "../tree/words.ts";
 import { nameOf } from "./owner.ts";
 import { pickPresent } from "./places.ts";
@@ -28,9 +29,7 @@ export async function createBranch(context: TaskContext, argument: unknown): Pro
   });
   if (branch === undefined) return;
   await showIfLong(vscode.l10n.t("Creating the branch…"), folder.calls.createBranch(task.id, branch));
-  void vscode.window.showInformationMessage(
-    withoutLinks(vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task))),
-  );
+  inform(vscode.l10n.t('Created the branch {0} from "{1}".', branch, nameOf(task)));
 }
 
 /** What Git refuses in names is more; it says the rest when the branch is created. */
@@ -54,25 +53,19 @@ export async function discardWorktree(context: TaskContext, argument: unknown): 
     vscode.l10n.t("Reading changes…"),
     folder.calls.worktreeChanges(task.id),
   );
-  const discard = vscode.l10n.t("Discard");
   const question = vscode.l10n.t('Discard the work of "{0}"?', nameOf(task));
   const detail = [
     ...fileLines(files),
     "",
     vscode.l10n.t("For 30 days, it is kept under a hidden Git ref, except for ignored files."),
   ].join("\n");
-  const options = { modal: true, detail };
-  if ((await vscode.window.showWarningMessage(question, options, discard)) !== discard) return;
+  if (!(await isAgreed(question, vscode.l10n.t("Discard"), detail))) return;
   const ref = await folder.calls.discardWorktree(task.id);
-  const undo = vscode.l10n.t("Undo");
-  const message = vscode.l10n.t('Discarded the work of "{0}".', nameOf(task));
-  vscode.window
-    .showInformationMessage(message, undo)
-    .then(async (choice) => {
-      if (choice === undo)
-        await showIfLong(vscode.l10n.t("Restoring…"), folder.calls.undoDiscard(task.id, ref));
+  offer(vscode.l10n.t('Discarded the work of "{0}".', nameOf(task)), vscode.l10n.t("Undo"))
+    .then(async (isUndone) => {
+      if (isUndone) await showIfLong(vscode.l10n.t("Restoring…"), folder.calls.undoDiscard(task.id, ref));
     })
-    .then(undefined, (error: unknown) => showError(error, context.logger));
+    .catch((error: unknown) => showError(error, context.logger));
 }
 
 function fileLines(files: readonly { path: string; added: number; removed: number }[]): readonly string[] {
@@ -91,10 +84,7 @@ type WorktreeItem = vscode.QuickPickItem & { readonly worktree: ListedWorktree }
 export async function cleanUpWorktrees({ folders }: TaskContext): Promise<void> {
   const { calls } = await connectedFolder(folders);
   const listed = await showIfLong(vscode.l10n.t("Reading worktrees…"), calls.listWorktrees());
-  if (listed.length === 0) {
-    void vscode.window.showInformationMessage(vscode.l10n.t("There are no worktrees of tasks."));
-    return;
-  }
+  if (listed.length === 0) return inform(vscode.l10n.t("There are no worktrees of tasks."));
   const picked = await vscode.window.showQuickPick(listed.map(worktreeItem), {
     title: vscode.l10n.t("Clean Up Worktrees"),
     placeHolder: vscode.l10n.t("Select the worktrees to remove"),
@@ -115,13 +105,11 @@ function hasWork({ files, commits }: ListedWorktree): boolean {
   return files === undefined || files.length > 0 || commits > 0;
 }
 
-async function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
-  const remove = vscode.l10n.t("Remove");
+function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
   const detail = items.map(({ label, detail }) => `${label}: ${detail}`).join("\n");
   const question = vscode.l10n.t("Remove worktrees with work that isn't brought back?");
   const hint = vscode.l10n.t("The state of each is kept under a Git ref, except for ignored files.");
-  const options = { modal: true, detail: `${detail}\n\n${hint}` };
-  return (await vscode.window.showWarningMessage(question, options, remove)) === remove;
+  return isAgreed(question, vscode.l10n.t("Remove"), `${detail}\n\n${hint}`);
 }
 
 function worktreeItem(worktree: ListedWorktree): WorktreeItem {

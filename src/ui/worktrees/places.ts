@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { TaskContext } from "../commands/command.ts";
 import { pickConnected } from "../commands/pick.ts";
+import { inform } from "../dialogs.ts";
 import type { Folder } from "../folders/folders.ts";
 import { title as oneTitle } from "../plain-text.ts";
 import { isIsolated, type IsolatedTask } from "./owner.ts";
@@ -65,7 +66,5 @@ export async function remakeWorktree(context: TaskContext, argument: unknown): P
   if (!picked) return;
   const { task, folder } = picked;
   await remake(folder, task);
-  void vscode.window.showInformationMessage(
-    vscode.l10n.t("The worktree is there again: {0}", task.worktree.directory),
-  );
+  inform(vscode.l10n.t("The worktree is there again: {0}", task.worktree.directory));
 }

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
+import { isAgreed } from "../dialogs.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { nameOf, ownerOfWorktree, type IsolatedTask } from "./owner.ts";
 
@@ -46,8 +47,7 @@ export async function askToRemake(folder: Folder, task: IsolatedTask): Promise<b
   const again = vscode.l10n.t("Make Worktree Again");
   const question = vscode.l10n.t('The worktree of "{0}" no longer exists.', nameOf(task));
   const detail = vscode.l10n.t("It is made again from its last kept state.");
-  if ((await vscode.window.showWarningMessage(question, { modal: true, detail }, again)) !== again)
-    return false;
+  if (!(await isAgreed(question, again, detail))) return false;
   await remake(folder, task);
   return true;
 }
