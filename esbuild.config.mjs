@@ -68,8 +68,14 @@ const EXTRAS = [
   [/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, 2, ""],
 ];
 
-function withoutExtras(code) {
-  return EXTRAS.reduce((rest, [extra, count, instead]) => {
+/** What only the daemon does: it answers requests. */
+const ANSWERS = [
+  [/^ {4}async function handleRequest\(.*\) \{$[^]*?^ {4}\}$/gm, 1, "function handleRequest() {}"],
+  [/^ {8}onRequest: [^]*?^ {8}\},?$/gm, 1, ""],
+];
+
+function without(extras, code) {
+  return extras.reduce((rest, [extra, count, instead]) => {
     const found = rest.match(extra)?.length ?? 0;
     if (found !== count)
       throw new Error(`vscode-jsonrpc has changed: ${extra} matches ${found} times instead of ${count}.`);
@@ -78,24 +84,24 @@ function withoutExtras(code) {
 }
 
 /** The file of vscode-jsonrpc as a bundle gets it. */
-function jsonRpcFile(path) {
+function jsonRpcFile(path, extras) {
   const name = path.split(/[\\/]/).slice(-2).join("/");
   if (jsonRpcEntries[name]) return jsonRpcEntries[name];
   const code = asModule(readFileSync(path, "utf8"));
   if (/\bexports\b|\brequire\(/.test(code))
     throw new Error(`vscode-jsonrpc has changed: ${name} isn't a module.`);
-  return name === "common/connection.js" ? withoutExtras(code) : code;
+  return name === "common/connection.js" ? without(extras, code) : code;
 }
 
-const jsonRpc = {
+const jsonRpc = (extras) => ({
   name: "json-rpc",
   setup: ({ onLoad }) =>
     onLoad({ filter: /vscode-jsonrpc[\\/]lib[\\/]\w+[\\/]\w+\.js$/ }, ({ path }) => ({
-      contents: jsonRpcFile(path),
+      contents: jsonRpcFile(path, extras),
       loader: "js",
       resolveDir: dirname(path),
     })),
-};
+});
 
 /**
  * What the sources name as `vscode.window` becomes an import of `window` alone, which has a short name when minified: the
@@ -133,7 +139,7 @@ const oneStart = {
 /** Code that runs in Node. */
 const node = {
   ...common,
-  plugins: [jsonRpc],
+  plugins: [jsonRpc(EXTRAS)],
   platform: "node",
   target: "node20",
   // The SDK's packages name an ESM build first; taking it lets unused exports be dropped.
@@ -146,7 +152,7 @@ const bundles = [
     ...node,
     format: "esm",
     splitting: true,
-    plugins: [jsonRpc, editorApi, oneStart],
+    plugins: [jsonRpc([...EXTRAS, ...ANSWERS]), editorApi, oneStart],
     charset: "utf8",
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",

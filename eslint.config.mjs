@@ -20,9 +20,9 @@ const PARTS = {
   /** Joins what works on folders into a process of its own. */
   daemon: {
     parts: ["bridge", "engine", "git", "opencode", "protocol", "rpc", "state", "tokens", "tools"],
-    packages: ["node:", "zod"],
+    packages: ["node:", "diff", "zod"],
   },
-  ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode", "diff"] },
+  ui: { parts: ["engine", "protocol", "rpc", "tools"], packages: ["node:", "vscode"] },
   webview: { parts: ["protocol"], packages: ["markdown-it", "dompurify", "@speed-highlight/core"] },
 };
 

@@ -29,7 +29,7 @@ import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 import { Unread } from "./ui/tree/unread.ts";
-import { isWanted, type News } from "./ui/while-away.ts";
+import type { News } from "./ui/while-away.ts";
 
 /** The fields of the extension's own `package.json` that are read. */
 interface Manifest {
@@ -129,7 +129,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     review,
     showLog: () => channel.show(),
     daemon,
-    showLaunching: (what, folder) => view.tree.showLaunching(what, folder),
+    showLaunching: (what, folder) => view.tree.launching.show(what, folder),
     reveal: (taskID, options) => view.reveal(taskID, options),
     extensionUri: context.extensionUri,
     firstSteps,
@@ -147,7 +147,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
   const onDidLaunch = (): void => firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, known, logger, onDidLaunch }, settings));
+  own(new AgentTools({ folders, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
     keys.set("asyncagents.textEditor", editor !== undefined);
@@ -179,11 +179,9 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       );
   };
 
-  const showNews = (folderName: string, news: News): boolean => {
-    if (!isWanted(news, settings.notifyUser())) return false;
+  const showNews = (folderName: string, news: News): void => {
     const about = folders.all.length > 1 ? folderName : undefined;
     void import("./ui/later.ts").then(({ showNews }) => showNews({ folderName: about, showTasks }, news));
-    return true;
   };
 
   const start = async (): Promise<void> => {

@@ -6,7 +6,7 @@ import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
-import { folderSettings, PasswordStore, Settings } from "./ui/settings.ts";
+import { folderSettings, type NotifyUser, PasswordStore, Settings } from "./ui/settings.ts";
 import { FolderState } from "./ui/folders/folder-state.ts";
 import type { FolderOpener } from "./ui/folders/folders.ts";
 import { FolderMirror } from "./ui/folders/folder-mirror.ts";
@@ -18,8 +18,8 @@ export interface FolderHost {
   readonly context: vscode.ExtensionContext;
   readonly view: WatchedView;
   readonly daemon: Pick<DaemonClient, "open" | "isStarted">;
-  /** Shows what happened in a folder while no window had it open. False if the user does not want to be notified. */
-  readonly showNews: (folderName: string, news: News) => boolean;
+  /** Shows what happened in a folder while no window had it open. */
+  readonly showNews: (folderName: string, news: News) => void;
   readonly logger: Logger;
 }
 
@@ -59,8 +59,9 @@ export function folderOpener(host: FolderHost): FolderOpener {
     const connector = own(
       new Connector({ mirror, daemon, passwords, settings, configure, view, name, logger }),
     );
-    const show = (news: News): boolean => host.showNews(name, news);
-    const whileAway = own(new WhileAway({ known, state, clock: systemClock, show }));
+    const notifyUser = (): NotifyUser => settings.notifyUser();
+    const show = (news: News): void => host.showNews(name, news);
+    const whileAway = own(new WhileAway({ known, state, clock: systemClock, notifyUser, show }));
     const configureSoon = (): void => {
       configure().catch((error: unknown) =>
         logger.warn(`Couldn't send the settings to the background process: ${messageOf(error)}`),

@@ -5,6 +5,7 @@ import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
 import { methodNames } from "../rpc/methods.ts";
 import type { Connecting } from "./connecting.ts";
+import { takeBack } from "./take-back.ts";
 import { readImage } from "./workspace-image.ts";
 
 export interface FolderParts {
@@ -44,6 +45,7 @@ export function createFolderCalls({
     image: (id, path) => readImage(path, [engine.worktreeWork.directoryOf(id) ?? [], directory].flat()),
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),
+    takeBack: async (...texts) => takeBack(...texts),
     ensureSession: () => session.ensure(),
 
     join: () => connecting.join(),
@@ -54,6 +56,10 @@ export function createFolderCalls({
     stopServer: () => connecting.stopServer(),
     attachCommand: (...args) => connection.attachCommand(...args),
 
+    previewCall: async (name, input, sessionID) => {
+      const { previewOf } = await import("../tools/preview.ts");
+      return previewOf(name, input, engine, sessionID);
+    },
     callTool: async (name, input, sessionID, signal) => {
       const { runOf } = await import("../tools/runs.ts");
       const caller = { sessionID, by: "person" as const };

@@ -1,3 +1,4 @@
+import type { CallPreview } from "../engine/call-preview.ts";
 import type { ProgramCall } from "../engine/connection.ts";
 import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
 import type { EngineSettings, TaskEngine } from "../engine/engine.ts";
@@ -123,6 +124,11 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
   models(): Promise<readonly ModelInfo[]>;
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
+  /**
+   * Undoes the change from `before` to `after` in a text that has since become `present`. Undefined if later changes
+   * overlap with that change, or if there are too many differences.
+   */
+  takeBack(before: string, after: string, present: string): Promise<string | undefined>;
   /** The ID of the session in which a user last wrote. Creates a session if the folder has none. */
   ensureSession(): Promise<string>;
 
@@ -140,6 +146,8 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
   stopServer(): Promise<void>;
   attachCommand(sessionID: string): Promise<ProgramCall>;
 
+  /** What a call of one of the agent tools would do for the user, in this session if there is one yet. */
+  previewCall(name: string, input: unknown, sessionID?: string): Promise<CallPreview>;
   /** Calls one of the agent tools for the user in this session. Resolves to its text for the model. */
   callTool(name: string, input: unknown, sessionID: string, signal: CancelSignal): Promise<string>;
   /** Plans a change of OpenCode's configuration. Undefined if there is no file to remove the tools from. */

@@ -82,6 +82,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   image: READ,
   models: READ,
   changes: READ,
+  takeBack: READ,
   ensureSession: REACH,
   join: REACH,
   connect: { repeatable: true, signal: { at: 0, cancelled: sentence("Connecting was cancelled.") } },
@@ -90,6 +91,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   disconnect: REACH,
   stopServer: REACH,
   attachCommand: READ,
+  previewCall: READ,
   callTool: {
     repeatable: false,
     signal: { at: 3, cancelled: sentence("Waiting was cancelled. The tasks continue.") },

@@ -13,7 +13,7 @@ import { DaemonLink } from "./daemon-link.ts";
 import { OtherProtocol } from "./failures.ts";
 import { isProof, proofOf } from "./proof.ts";
 import { startDaemon, type DaemonProgram } from "./start-daemon.ts";
-import type { Receiver } from "./wire.ts";
+import type { Hear } from "./wire.ts";
 import { WireClosed } from "./wire-closed.ts";
 
 /** How long the daemon may take to answer a greeting or a hand-over. */
@@ -32,7 +32,7 @@ export interface DaemonPlace extends DaemonProgram {
 }
 
 export interface LinkListener {
-  readonly hear: Receiver["hear"];
+  readonly hear: Hear;
   readonly onAnswer: (isSilent: boolean) => void;
 }
 
@@ -99,7 +99,7 @@ async function greet(
     throw codeOf(error) === "EAGAIN" ? new Silence() : error;
   });
   if (!socket) return undefined;
-  const link = new DaemonLink(socket, { answer: () => Promise.reject(new Error("Not asked.")), hear });
+  const link = new DaemonLink(socket, hear);
   const nonce = randomBytes(16).toString("base64url");
   const proof = proofOf(entry.token, "window", nonce);
   let welcome: Welcome;

@@ -27,7 +27,7 @@ import { OtherProtocol } from "./failures.ts";
 import type { FolderHost, HostedFolder } from "./folder-host.ts";
 import { putSignal } from "./methods.ts";
 import { isProof, proofOf } from "./proof.ts";
-import { Wire } from "./wire.ts";
+import { AnsweringWire } from "./answering-wire.ts";
 
 /** How many bytes are read from a client before it has proven the token. */
 const MAX_GREETING_BYTES = 10_000;
@@ -69,7 +69,7 @@ interface ServedFolder {
 
 /** The connection to one window. */
 export class ServedWindow {
-  private readonly wire: Wire<never, DaemonNotifications>;
+  private readonly wire: AnsweringWire<DaemonNotifications>;
   /** What the window may request. A window with a newer protocol may only ask for a hand-over. */
   private admitted: "nothing" | "hand-over" | "all" = "nothing";
   private readonly folders = new Map<string, ServedFolder>();
@@ -86,10 +86,11 @@ export class ServedWindow {
       else if (socket.bytesRead > MAX_GREETING_BYTES) socket.destroy();
     };
     socket.on("data", limit);
-    this.wire = new Wire(socket, {
-      answer: (method, params, signal) => this.answer(method, params, signal),
-      hear: (method, params) => this.hear(method, params),
-    });
+    this.wire = new AnsweringWire(
+      socket,
+      (method, params) => this.hear(method, params),
+      (method, params, signal) => this.answer(method, params, signal),
+    );
     this.closed = this.wire.closed.then(() => this.leave());
   }
 

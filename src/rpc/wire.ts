@@ -2,13 +2,11 @@ import type { Socket } from "node:net";
 import {
   CancellationTokenSource,
   createMessageConnection,
-  ErrorCodes,
   ResponseError,
   type MessageConnection,
 } from "vscode-jsonrpc/node";
-import { messageOf } from "../engine/errors.ts";
 import type { CancelSignal } from "../engine/event.ts";
-import { describeError, errorFrom } from "./failures.ts";
+import { errorFrom } from "./failures.ts";
 import { SocketMessages } from "./socket-messages.ts";
 import { WireClosed } from "./wire-closed.ts";
 
@@ -18,50 +16,30 @@ const MAX_UNSENT = 100_000;
 export type ParamsOf<F> = F extends (...params: infer P) => unknown ? P : never;
 export type AnswerOf<F> = F extends (...params: never[]) => infer R ? R : never;
 
-/** Handles incoming messages, whose contents have not been validated. */
-export interface Receiver {
-  /** Resolves to the answer. `signal` aborts once the answer is no longer needed. */
-  answer(method: string, params: unknown, signal: AbortSignal): Promise<unknown>;
-  hear(method: string, params: unknown): void;
-}
+/** Handles incoming notifications, whose contents have not been validated. */
+export type Hear = (method: string, params: unknown) => void;
 
 /**
  * One end of a connection between a window and the daemon. `Requests` and `Notifications` are what it can send to the
  * other end. Messages arrive in the order in which they are sent, including answers.
  */
 export class Wire<Requests, Notifications> {
-  private readonly connection: MessageConnection;
-  /** Unanswered requests of the other end. */
-  private readonly answering = new Set<AbortController>();
+  protected readonly connection: MessageConnection;
   private unsent = 0;
   /** Resolves when either end has closed the connection. */
   readonly closed: Promise<void>;
 
   constructor(
     private readonly socket: Socket,
-    receiver: Receiver,
+    hear: Hear,
   ) {
     const messages = new SocketMessages(socket);
     this.connection = createMessageConnection(messages, messages);
-    this.connection.onRequest(async (method, params, token) => {
-      const abort = new AbortController();
-      this.answering.add(abort);
-      const subscription = token.onCancellationRequested(() => abort.abort());
-      try {
-        return await receiver.answer(method, params, abort.signal);
-      } catch (error) {
-        return new ResponseError(ErrorCodes.InternalError, messageOf(error), describeError(error));
-      } finally {
-        subscription.dispose();
-        this.answering.delete(abort);
-      }
-    });
-    this.connection.onNotification((method, params) => receiver.hear(method, params));
+    this.connection.onNotification(hear);
     this.closed = new Promise((resolve) => {
       socket.once("close", () => {
         // Rejects pending requests.
         this.connection.dispose();
-        for (const abort of this.answering) abort.abort();
         resolve();
       });
     });

@@ -19,10 +19,14 @@ export const RUNS: Readonly<Record<ToolName, ToolRun>> = {
   asyncagents_clear: runClear,
 };
 
-/** Throws a {@link Refusal} if there is no such tool. */
 export function runOf(name: string): ToolRun {
+  return RUNS[requireName(name)];
+}
+
+/** Throws a {@link Refusal} if there is no such tool. */
+export function requireName(name: string): ToolName {
   const known = TOOL_NAMES.find((each) => each === name);
-  if (known) return RUNS[known];
+  if (known) return known;
   throw new Refusal(
     "unavailable",
     `This version of Async Agents has no tool ${oneLine(name, MAX_NAME)}; restart the OpenCode server.`,

@@ -38,8 +38,8 @@ export interface WhileAwayOptions {
   /** Stored beyond the life of the window. */
   readonly state: { seen: Seen | undefined };
   readonly clock: Clock;
-  /** Notifies the user; returns false if they have turned that off. */
-  readonly show: (news: News) => boolean;
+  readonly notifyUser: () => NotifyUser;
+  readonly show: (news: News) => void;
 }
 
 /** Reports once, when a folder is opened again, what happened in the meantime; then records what the window sees. */
@@ -73,14 +73,17 @@ export class WhileAway implements Disposable {
 
   /** Runs once, when everything was read for the first time. */
   private look(): void {
-    const { known, state, show } = this.options;
+    const { known, state, notifyUser, show } = this.options;
     if (this.isOver || known.connection.kind !== "connected") return;
     this.isOver = true;
     const { seen } = state;
     if (seen) {
       const requests = newRequests(seen, known.openRequests());
       const news = newsSince(seen, known.allTasks(), requests);
-      if (hasNews(news) && show(news)) for (const { request } of requests) this.summarised.add(request.id);
+      if (isWanted(news, notifyUser())) {
+        for (const { request } of requests) this.summarised.add(request.id);
+        show(news);
+      }
     }
     this.keep();
   }
@@ -112,12 +115,9 @@ function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly OpenRe
   };
 }
 
-function hasNews({ completed, failed, waiting }: News): boolean {
-  return completed + failed + waiting > 0;
-}
-
-export function isWanted({ failed, waiting }: News, setting: NotifyUser): boolean {
-  return setting === "always" || (setting === "failures" && failed + waiting > 0);
+function isWanted({ completed, failed, waiting }: News, setting: NotifyUser): boolean {
+  const needsUser = failed + waiting > 0;
+  return (setting !== "never" && needsUser) || (setting === "always" && completed > 0);
 }
 
 /** `3 completed`, `1 failed`, `1 needs you`. */

@@ -24,6 +24,7 @@ const CALLS: readonly (readonly [string, readonly unknown[]])[] = [
   ["clear", ["ses_1", { deleteSession: true }, "person"]],
   ["output", ["ses_1", { block: true, timeout: null }]],
   ["changes", ["ses_1", 0]],
+  ["previewCall", ["asyncagents_clear", {}, null]],
   ["callTool", ["asyncagents_list", {}, "ses_1"]],
   ["planAgentTools", ["install", "user"]],
 ];

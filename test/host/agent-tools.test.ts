@@ -109,7 +109,6 @@ describe("an agent tool of the editor", () => {
     workspace.add("one", { engine, session, ensureConnected: () => connecting ?? connect() });
     await workspace.open();
     context = {
-      known: engine,
       folders: workspace.folders,
       logger,
       onDidLaunch: () => void launches++,

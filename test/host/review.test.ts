@@ -6,6 +6,7 @@ import { Refusal } from "../../src/engine/errors.ts";
 import { sentence } from "../../src/engine/sentence.ts";
 import type { FileChange, FileContent } from "../../src/engine/server-model.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { takeBack as takeBackNow } from "../../src/daemon/take-back.ts";
 import { revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
 import { registerCommands, type Command, type CommandContext } from "../../src/ui/commands/command.ts";
 import { script } from "../support/script.ts";
@@ -13,6 +14,7 @@ import { tempDir } from "../support/temp.ts";
 
 const text = (content: string): FileContent => ({ kind: "text", text: content });
 const absent: FileContent = { kind: "absent" };
+const takeBack = async (...texts: Parameters<typeof takeBackNow>) => takeBackNow(...texts);
 
 describe("reviewing changes in the extension host", () => {
   const folder = join(vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "", "review");
@@ -28,7 +30,7 @@ describe("reviewing changes in the extension host", () => {
   });
   /** Why the file was left alone; undefined: it was reverted. */
   const refusal = async (one: FileChange): Promise<string | undefined> =>
-    (await revertFiles([one], false)).refused[0]?.reason;
+    (await revertFiles([one], false, takeBack)).refused[0]?.reason;
 
   before(() => void mkdirSync(folder));
 
@@ -43,6 +45,7 @@ describe("reviewing changes in the extension host", () => {
         change(at("deep/er/deleted.txt"), text("gone\n"), absent),
       ],
       false,
+      takeBack,
     );
     assert.deepEqual(refused, []);
     assert.equal(readFileSync(at("edited.txt"), "utf8"), formatted);
@@ -56,8 +59,27 @@ describe("reviewing changes in the extension host", () => {
 
   it("keeps later changes in other lines", async () => {
     writeFileSync(at("merged.txt"), "1\nTWO\n3\n4\nFIVE\n");
-    await revertFiles([change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))], false);
+    await revertFiles(
+      [change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))],
+      false,
+      takeBack,
+    );
     assert.equal(readFileSync(at("merged.txt"), "utf8"), "1\n2\n3\n4\nFIVE\n");
+  });
+
+  it("leaves a file alone that changes while the revert is planned", async () => {
+    const path = at("raced.txt");
+    writeFileSync(path, "1\nTWO\n3\nFOUR\n");
+    const { refused } = await revertFiles(
+      [change(path, text("1\n2\n3\n4\n"), text("1\nTWO\n3\n4\n"))],
+      false,
+      async (...texts) => {
+        writeFileSync(path, "1\nTWO\n3\nFIVE\n");
+        return takeBack(...texts);
+      },
+    );
+    assert.deepEqual(refused, [{ path, reason: "changed-since" }]);
+    assert.equal(readFileSync(path, "utf8"), "1\nTWO\n3\nFIVE\n");
   });
 
   it("does not undo over a later change", async () => {
@@ -65,6 +87,7 @@ describe("reviewing changes in the extension host", () => {
     const { reverted } = await revertFiles(
       [change(at("undo.txt"), text("before\n"), text("after\n"))],
       false,
+      takeBack,
     );
     writeFileSync(at("undo.txt"), "a person's\n");
     assert.deepEqual(await undoRevert(reverted), [at("undo.txt")]);
@@ -107,6 +130,7 @@ describe("reviewing changes in the extension host", () => {
         change(at("free.txt"), text("before\n"), text("after\n")),
       ],
       false,
+      takeBack,
     );
     assert.deepEqual(
       refused.map(({ path, reason }) => [path, reason]),

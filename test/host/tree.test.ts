@@ -38,6 +38,7 @@ describe("the tree", () => {
   let session: ActiveSession;
   let options: ListOptions;
   let memento: MemoryMemento;
+  let folders: Folders;
   let tree: TaskTree;
   let parent: string;
   /** What the editor was told to redraw: labels, or "root". */
@@ -50,7 +51,7 @@ describe("the tree", () => {
     session = new ActiveSession(engine, server, strictLogger);
     memento = new MemoryMemento();
     options = new ListOptions(memento);
-    const { folders } = await openFolder(engine, session);
+    ({ folders } = await openFolder(engine, session));
     await options.sortBy("active");
     tree = openTree(folders, options, memento);
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
@@ -128,6 +129,45 @@ describe("the tree", () => {
     await until("the marker", () => drawn.filter((each) => each === "Marker").length > 1);
     return [...new Set(drawn)].filter((each) => each !== "Marker");
   }
+
+  it("shows what is being launched until its task has a row", async () => {
+    const [folder = assert.fail()] = folders.all;
+    await add("Earlier");
+    const [first, second] = [
+      tree.launching.show("Fix the lexer", folder),
+      tree.launching.show("Batch of 2", folder),
+    ];
+    const now = { createdAt: Date.now() };
+    await add("Read later", { createdAt: Date.now() - 1_000 });
+    await add("By an agent", { ...now, launchedBy: "agent" });
+    const others = ["By an agent", "Earlier", "Read later"];
+    assert.deepEqual(rows().sort(), ["Batch of 2", "Fix the lexer", ...others].sort());
+    drawn.splice(0);
+    await add("Fix the lexer", now);
+    assert.deepEqual(drawn.slice(0, 1), ["root"]);
+    assert.deepEqual(rows().sort(), ["Batch of 2", "Fix the lexer", ...others].sort());
+    first.dispose();
+    await add("Fix the parser", { ...now, batchID: "both" });
+    await add("Fix the printer", { ...now, batchID: "both" });
+    assert.deepEqual(
+      rows().filter((row) => row.startsWith("Batch")),
+      [],
+    );
+    second.dispose();
+    tree.launching.show("Fix nothing", folder).dispose();
+    assert.ok(!rows().includes("Fix nothing"));
+  });
+
+  it("keeps the row of a launch while the tasks of another one arrive", async () => {
+    const [folder = assert.fail()] = folders.all;
+    tree.launching.show("Batch of 2", folder);
+    tree.launching.show("Fix the lexer", folder);
+    const batch = { createdAt: Date.now(), batchID: "both" };
+    await add("Fix the parser", batch);
+    await add("Fix the printer", batch);
+    assert.ok(!rows().includes("Batch of 2"));
+    assert.ok(rows().includes("Fix the lexer"));
+  });
 
   it("[EXT-2] groups the tasks of a batch, and nests the descendants of a task", async () => {
     const outer = await add("Improve the parser");

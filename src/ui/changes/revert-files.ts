@@ -3,7 +3,7 @@ import { messageOf } from "../../engine/errors.ts";
 import type { FileChange } from "../../engine/server-model.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { shownPath } from "../worktrees/owner.ts";
-import { planRevert, type Present, type RefusalReason } from "./revert-plan.ts";
+import { planRevert, type Present, type RefusalReason, type TakeBack } from "./revert-plan.ts";
 
 /** A reverted file, and what undoing the revert needs: its content before and after. Undefined stands for no file. */
 export interface RevertedFile {
@@ -33,6 +33,7 @@ export interface Reverted {
 export async function revertFiles(
   changes: readonly FileChange[],
   isTaskRunning: boolean,
+  takeBack: TakeBack,
   worktree?: string,
 ): Promise<Reverted> {
   const reverted: RevertedFile[] = [];
@@ -40,10 +41,15 @@ export async function revertFiles(
   for (const change of changes) {
     const { path } = change;
     const present = await presentFile(path, worktree);
-    const plan = planRevert(change, present, isTaskRunning);
+    const plan = await planRevert(change, present, isTaskRunning, takeBack);
     if (plan.kind === "refused") refused.push({ path, reason: plan.reason });
     if (plan.kind !== "write" && plan.kind !== "delete") continue;
     const left = plan.kind === "write" ? plan.bytes : undefined;
+    // Planning takes a moment in which someone may have written to the file.
+    if (!isStill(await presentFile(path, worktree), bytesOf(present))) {
+      refused.push({ path, reason: "changed-since" });
+      continue;
+    }
     try {
       await put(path, left);
       reverted.push({ path, was: bytesOf(present), left });

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
-import { diffArrays } from "diff";
 import type { FileChange } from "../../engine/server-model.ts";
+import type { FolderCalls } from "../../rpc/contract.ts";
 
 /** The current state of a file. */
 export type Present =
@@ -42,11 +42,18 @@ export type RevertPlan =
   | { readonly kind: "nothing" }
   | { readonly kind: "refused"; readonly reason: RefusalReason };
 
+export type TakeBack = FolderCalls["takeBack"];
+
 /** Plans the revert of one file. A plan never loses what anyone else did to the file. */
-export function planRevert(change: FileChange, present: Present, isTaskRunning: boolean): RevertPlan {
+export async function planRevert(
+  change: FileChange,
+  present: Present,
+  isTaskRunning: boolean,
+  takeBack: TakeBack,
+): Promise<RevertPlan> {
   const { before, after } = change;
   if (present.kind === "outside" || present.kind === "unreadable") return refused(present.kind);
-  if (isReverted(change, present)) return { kind: "nothing" };
+  if (await isReverted(change, present, takeBack)) return { kind: "nothing" };
   if (isTaskRunning) return refused("at-work");
   if (change.workedOnBy.length > 0) return refused("worked-on");
   if (present.kind === "file" && present.isUnsaved) return refused("unsaved");
@@ -63,7 +70,7 @@ export function planRevert(change: FileChange, present: Present, isTaskRunning: 
   if (before.kind === "absent") return isAsLeft ? { kind: "delete" } : refused("changed-since");
   if (isAsLeft) return { kind: "write", bytes: Buffer.from(before.text), isMerged: false };
   const text = textOf(present.bytes);
-  const merged = text === undefined ? undefined : takeBack(before.text, after.text, text);
+  const merged = text === undefined ? undefined : await takeBack(before.text, after.text, text);
   if (merged === undefined) return refused("changed-since");
   return { kind: "write", bytes: Buffer.from(merged), isMerged: true };
 }
@@ -73,7 +80,11 @@ function refused(reason: RefusalReason): RevertPlan {
 }
 
 /** Whether nothing of the change is left, regardless of later changes in other places. */
-export function isReverted({ before, after }: FileChange, present: Present): boolean {
+export async function isReverted(
+  { before, after }: FileChange,
+  present: Present,
+  takeBack: TakeBack,
+): Promise<boolean> {
   if (present.kind === "absent") return before.kind === "absent";
   if (present.kind !== "file" || before.kind !== "text") return false;
   if (Buffer.from(before.text).equals(present.bytes)) return true;
@@ -81,8 +92,8 @@ export function isReverted({ before, after }: FileChange, present: Present): boo
   const text = textOf(present.bytes);
   return (
     text !== undefined &&
-    takeBack(before.text, after.text, text) === undefined &&
-    takeBack(after.text, before.text, text) !== undefined
+    (await takeBack(before.text, after.text, text)) === undefined &&
+    (await takeBack(after.text, before.text, text)) !== undefined
   );
 }
 
@@ -104,65 +115,4 @@ function textOf(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The number of differing lines above which two texts aren't compared, to save time. */
-const MOST_DIFFERENCES = 1_000;
-
-/** Lines `start` to `end` (exclusive) of a text, and the lines that replace them. */
-interface Replacement {
-  readonly start: number;
-  readonly end: number;
-  readonly lines: readonly string[];
-}
-
-/**
- * Undoes the change from `before` to `after` in a text that has since become `present`. Undefined if later changes
- * overlap with that change, or if there are too many differences.
- */
-export function takeBack(before: string, after: string, present: string): string | undefined {
-  const base = linesOf(after);
-  const back = replacements(base, linesOf(before));
-  const since = replacements(base, linesOf(present));
-  if (!back || !since) return undefined;
-  if (back.some((one) => since.some((other) => isTouching(one, other)))) return undefined;
-  const all = [...back, ...since].sort((a, b) => a.start - b.start);
-  const kept: string[] = [];
-  let at = 0;
-  for (const { start, end, lines } of all) {
-    kept.push(...base.slice(at, start), ...lines);
-    at = end;
-  }
-  return [...kept, ...base.slice(at)].join("");
-}
-
-/** Lines include their line endings, so that joining them restores the text. */
-function linesOf(text: string): string[] {
-  return text.split(/(?<=\n)/);
-}
-
-/** The replacements that turn one text into the other; undefined if there are too many. */
-function replacements(from: string[], to: string[]): readonly Replacement[] | undefined {
-  const changes = diffArrays(from, to, { maxEditLength: MOST_DIFFERENCES });
-  if (!changes) return undefined;
-  const found: Replacement[] = [];
-  let at = 0;
-  let open: Replacement | undefined;
-  for (const { added, removed, value } of changes) {
-    if (!added && !removed) {
-      if (open) found.push(open);
-      open = undefined;
-      at += value.length;
-      continue;
-    }
-    open ??= { start: at, end: at, lines: [] };
-    if (removed) open = { ...open, end: (at += value.length) };
-    else open = { ...open, lines: [...open.lines, ...value] };
-  }
-  return open ? [...found, open] : found;
-}
-
-/** Adjacent places overlap as well: the order of two insertions at the same place would be a guess. */
-function isTouching(one: Replacement, other: Replacement): boolean {
-  return one.start <= other.end && other.start <= one.end;
 }

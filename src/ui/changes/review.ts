@@ -5,7 +5,7 @@ import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isRunning, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
-import { connectedFolder, type Folders } from "../folders/folders.ts";
+import { connectedFolder, requireFolder, type Folders } from "../folders/folders.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { humanMessage } from "../messages.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
@@ -13,7 +13,7 @@ import { presentFile } from "../output/workspace-file.ts";
 import { changesTitle, ChangesView } from "./changes-view.ts";
 import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
 import { worktreeDirectory } from "../worktrees/owner.ts";
-import { isReverted } from "./revert-plan.ts";
+import { isReverted, type TakeBack } from "./revert-plan.ts";
 
 export interface ReviewParts {
   readonly known: Pick<Tasks, "child" | "session" | "find" | "onDidChange" | "onDidChangeSubagent">;
@@ -95,10 +95,21 @@ export class Review implements vscode.Disposable {
   /** The changes of a task that nobody has accepted or reverted. */
   async pending(taskID: string, files: readonly FileChange[]): Promise<readonly PlacedChange[]> {
     const worktree = worktreeDirectory(this.parts.known, taskID);
-    const placed = await Promise.all(
-      files.map(async (change) => ({ change, present: await presentFile(change.path, worktree) })),
+    const takeBack = this.takeBack(taskID);
+    const pending = await Promise.all(
+      files.map(async (change) => {
+        const placed = { change, present: await presentFile(change.path, worktree) };
+        const isSettled =
+          this.accepted.has(taskID, placed) || (await isReverted(change, placed.present, takeBack));
+        return isSettled ? [] : [placed];
+      }),
     );
-    return placed.filter((one) => !isReverted(one.change, one.present) && !this.accepted.has(taskID, one));
+    return pending.flat();
+  }
+
+  takeBack(taskID: string): TakeBack {
+    const { folders } = this.parts;
+    return async (...texts) => (folders.of(taskID) ?? requireFolder(folders)).calls.takeBack(...texts);
   }
 
   accept(taskID: string, changes: readonly PlacedChange[]): void {

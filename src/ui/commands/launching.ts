@@ -3,6 +3,7 @@ import { Refusal } from "../../engine/errors.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, subjectOf, type LaunchPlan } from "../launch-plan.ts";
+import { isAgreed } from "../dialogs.ts";
 import { connectedFolder } from "../folders/folders.ts";
 import { explanation, humanMessage } from "../messages.ts";
 import type { Step } from "../wizard.ts";
@@ -90,9 +91,7 @@ async function launchAll(state: Launching): Promise<readonly Task[]> {
     // Nothing was started.
     if (!(error instanceof Refusal && error.code === "no-worktree")) throw error;
     const inFolder = vscode.l10n.t("Run in the Folder Instead");
-    const options = { modal: true };
-    if ((await vscode.window.showWarningMessage(humanMessage(error), options, inFolder)) !== inFolder)
-      throw error;
+    if (!(await isAgreed(humanMessage(error), inFolder))) throw error;
     return launchEach({ ...state, plan: { ...state.plan, isolation: "folder" } });
   }
 }
@@ -167,5 +166,5 @@ async function confirmCount(count: number): Promise<boolean> {
   if (count <= MANY_TASKS) return true;
   const launch = vscode.l10n.t("Launch {0} Tasks", count);
   const question = vscode.l10n.t("This launches {0} tasks.", count);
-  return (await vscode.window.showWarningMessage(question, { modal: true }, launch)) === launch;
+  return isAgreed(question, launch);
 }

@@ -197,13 +197,18 @@ function isTaskRunning({ known }: ReviewContext, { child }: ChangedBy): boolean 
   return isRunning(known.child(child.id) ?? child) || runningDescendants(known, child.id).length > 0;
 }
 
-function planAll(context: ReviewContext, target: ChangedBy, files: readonly FileChange[]): Promise<Planned> {
+async function planAll(
+  context: ReviewContext,
+  target: ChangedBy,
+  files: readonly FileChange[],
+): Promise<Planned> {
   const running = isTaskRunning(context, target);
+  const takeBack = (await context.review()).takeBack(target.child.id);
   const worktree = worktreeDirectory(context.known, target.child.id);
   return Promise.all(
     files.map(async (change) => ({
       change,
-      plan: planRevert(change, await presentFile(change.path, worktree), running),
+      plan: await planRevert(change, await presentFile(change.path, worktree), running, takeBack),
     })),
   );
 }
@@ -213,9 +218,11 @@ async function revert(
   target: ChangedBy,
   files: readonly FileChange[],
 ): Promise<Reverted> {
-  const worktree = worktreeDirectory(context.known, target.child.id);
-  const done = await revertFiles(files, isTaskRunning(context, target), worktree);
-  await (await context.review()).update(target.child, target.changes);
+  const { child, changes } = target;
+  const review = await context.review();
+  const worktree = worktreeDirectory(context.known, child.id);
+  const done = await revertFiles(files, isTaskRunning(context, target), review.takeBack(child.id), worktree);
+  await review.update(child, changes);
   return done;
 }
 

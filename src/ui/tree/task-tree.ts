@@ -5,6 +5,7 @@ import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
+import { LaunchingRows } from "./launching-rows.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
 import { launchingItem, unreadableItem } from "./other-items.ts";
 import type { Unread } from "./unread.ts";
@@ -42,7 +43,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private tomorrow: NodeJS.Timeout | undefined;
   /** By row ID, whether the user expanded the row; kept because a filter may remove a row and bring it back. */
   private readonly opened = new Map<string, boolean>();
-  private readonly launching = new Set<LaunchingNode>();
+  readonly launching: LaunchingRows;
   /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
@@ -66,9 +67,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     private readonly unread: Unread,
   ) {
     this.levels = new Levels(known, options, (id) => this.rootFolder(id) !== undefined);
+    this.launching = new LaunchingRows(known, folders, (folder) =>
+      this.changes.fire(this.folderNode(folder)),
+    );
     const follow = ({ before, after }: { before: Child | undefined; after: Child | undefined }): void =>
       this.follow(before, after);
     this.subscriptions = vscode.Disposable.from(
+      this.launching,
       folders.onDidChange(() => this.refresh()),
       folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
       options.onDidChange(() => this.refresh()),
@@ -88,15 +93,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** The node of a task or subagent, so that it can be revealed. */
   node(id: string): ChildNode {
     return this.levels.node(id);
-  }
-
-  /** Shows a row for what is being launched, until it is disposed of. */
-  showLaunching(what: string, folder: Folder): vscode.Disposable {
-    const node = new LaunchingNode(what, folder);
-    const redraw = (): void => this.changes.fire(this.folderNode(folder));
-    this.launching.add(node);
-    redraw();
-    return { dispose: () => this.launching.delete(node) && redraw() };
   }
 
   /** Redraws the row of a folder; a single folder has no row. */
@@ -138,7 +134,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof ChildNode) return [...this.levels.draw(element.id).nodes];
     if (!element && this.isGrouped) return this.folders.all.flatMap((each) => this.folderNode(each) ?? []);
     const folder = element ? folderOf(this.folders, element) : this.folders.all[0];
-    const launching = this.launchingIn(folder);
+    const launching = this.launching.in(folder);
     const parent = folder?.session.id;
     if (parent === undefined) return launching;
     const level = this.levels.draw(parent);
@@ -195,7 +191,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof FolderNode) {
       const folder = folderOf(this.folders, element);
       return folder
-        ? folderItem(folder, this.known, this.launchingIn(folder).length > 0)
+        ? folderItem(folder, this.known, this.launching.in(folder).length > 0)
         : new vscode.TreeItem(vscode.l10n.t("No longer available"));
     }
     if (element instanceof GroupNode) {
@@ -326,10 +322,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     let node = this.folderNodes.get(key);
     if (!node) this.folderNodes.set(key, (node = new FolderNode(key)));
     return node;
-  }
-
-  private launchingIn(folder: Folder | undefined): LaunchingNode[] {
-    return [...this.launching].filter((each) => each.folder === folder);
   }
 
   private countUnread(children: readonly Child[]): number {

@@ -29,12 +29,10 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   if (!picked) return;
   const { task, folder } = picked;
   const planned = await planBringBack(task, folder);
-  if (planned.plan.files.length === 0) {
-    inform(
+  if (planned.plan.files.length === 0)
+    return inform(
       vscode.l10n.t('"{0}" has nothing to bring back: the folder already has its changes.', nameOf(task)),
     );
-    return;
-  }
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
   else if (decision && decision.length > 0)

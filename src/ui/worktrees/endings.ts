@@ -94,10 +94,7 @@ type WorktreeItem = vscode.QuickPickItem & { readonly worktree: ListedWorktree }
 export async function cleanUpWorktrees({ folders }: TaskContext): Promise<void> {
   const { calls } = await connectedFolder(folders);
   const listed = await showIfLong(vscode.l10n.t("Reading worktrees…"), calls.listWorktrees());
-  if (listed.length === 0) {
-    inform(vscode.l10n.t("There are no worktrees of tasks."));
-    return;
-  }
+  if (listed.length === 0) return inform(vscode.l10n.t("There are no worktrees of tasks."));
   const picked = await vscode.window.showQuickPick(listed.map(worktreeItem), {
     title: vscode.l10n.t("Clean Up Worktrees"),
     placeHolder: vscode.l10n.t("Select the worktrees to remove"),
@@ -118,7 +115,7 @@ function hasWork({ files, commits }: ListedWorktree): boolean {
   return files === undefined || files.length > 0 || commits > 0;
 }
 
-async function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
+function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
   const detail = items.map(({ label, detail }) => `${label}: ${detail}`).join("\n");
   const question = vscode.l10n.t("Remove worktrees with work that isn't brought back?");
   const hint = vscode.l10n.t("The state of each is kept under a Git ref, except for ignored files.");

@@ -20,7 +20,7 @@ import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
 import { EXIT_ALREADY_SERVED } from "../../../src/rpc/daemon-program.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
-import { Wire } from "../../../src/rpc/wire.ts";
+import { AnsweringWire } from "../../../src/rpc/answering-wire.ts";
 import { systemClock } from "../../../src/rpc/clock.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
@@ -329,10 +329,11 @@ describe("A window's connection to the daemon", () => {
     const socket = join(stateFolder, "daemon.sock");
     await writeEntry(new DaemonFiles(stateFolder), entry({ socket, version: "2.0.0", protocol: 2 }));
     const newer = createServer((connection) => {
-      new Wire(connection, {
-        answer: () => Promise.reject(new OtherProtocol("window")),
-        hear: () => undefined,
-      });
+      new AnsweringWire(
+        connection,
+        () => undefined,
+        () => Promise.reject(new OtherProtocol("window")),
+      );
     });
     assert.ok(await listenExclusively(newer, socket));
     held.push({ dispose: () => newer.close() });
@@ -377,16 +378,17 @@ describe("A window's connection to the daemon", () => {
     await writeEntry(new DaemonFiles(stateFolder), entry({ socket, protocol: 0 }));
     const asked: string[] = [];
     const older = createServer((connection) => {
-      new Wire(connection, {
-        answer: async (method) => {
+      new AnsweringWire(
+        connection,
+        () => undefined,
+        async (method) => {
           asked.push(method);
           if (method === "hello") throw new OtherProtocol("daemon");
           older.close();
           isReplaced = serve(new FakeHost(new FakeService({ models: async () => [] })));
           connection.destroy();
         },
-        hear: () => undefined,
-      });
+      );
     });
     let isReplaced: Promise<unknown> | undefined;
     assert.ok(await listenExclusively(older, socket));

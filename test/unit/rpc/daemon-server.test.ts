@@ -56,10 +56,9 @@ describe("The daemon's server", () => {
   async function connected(entry: DaemonEntry, told: Partial<DaemonNotifications> = {}): Promise<Window> {
     const socket = await connectTo(entry.socket);
     assert.ok(socket);
-    const wire: Window = new Wire(socket, {
-      answer: () => Promise.reject(new Error("Not asked.")),
-      hear: (method, params) => told[method as keyof DaemonNotifications]?.(params as never),
-    });
+    const wire: Window = new Wire(socket, (method, params) =>
+      told[method as keyof DaemonNotifications]?.(params as never),
+    );
     held.push({ dispose: () => wire.close() });
     return wire;
   }

@@ -3,7 +3,8 @@ import { ReadModel } from "../../../src/engine/read-model.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { PendingRequest } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import { isWanted, newsWords, WhileAway, type News, type Seen } from "../../../src/ui/while-away.ts";
+import type { NotifyUser } from "../../../src/ui/settings.ts";
+import { newsWords, WhileAway, type News, type Seen } from "../../../src/ui/while-away.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { record } from "../engine/builders.ts";
@@ -26,19 +27,21 @@ describe("what happened while no window had a folder open", () => {
   let state: { seen: Seen | undefined };
   let told: News[];
   let away: WhileAway;
-  let wantsNews: boolean;
+  let setting: NotifyUser;
 
   beforeEach(() => {
     clock = new ManualClock();
     known = new ReadModel(clock, strictLogger);
     state = { seen: { at: LEFT_AT, requests: [] } };
     told = [];
-    wantsNews = true;
-    const show = (news: News): boolean => {
-      told.push(news);
-      return wantsNews;
-    };
-    away = new WhileAway({ known, state, clock, show });
+    setting = "always";
+    away = new WhileAway({
+      known,
+      state,
+      clock,
+      notifyUser: () => setting,
+      show: (news) => void told.push(news),
+    });
   });
 
   afterEach(() => away.dispose());
@@ -86,7 +89,13 @@ describe("what happened while no window had a folder open", () => {
     away.dispose();
     const first = { seen: undefined };
     const another = new ReadModel(clock, strictLogger);
-    const fresh = new WhileAway({ known: another, state: first, clock, show: () => assert.fail("told") });
+    const fresh = new WhileAway({
+      known: another,
+      state: first,
+      clock,
+      notifyUser: () => "always",
+      show: () => assert.fail("told"),
+    });
     another.apply([
       { type: "task", id: "ses_1", task: task("ses_1", { status: "completed", endedAt: 5 }) },
       { type: "connection", state: CONNECTED },
@@ -107,8 +116,9 @@ describe("what happened while no window had a folder open", () => {
   });
 
   it("covers no request if the user wants no summary", () => {
-    wantsNews = false;
+    setting = "never";
     learn([task("ses_1", { status: "running" })], [request("per_1", "ses_1")]);
+    assert.deepEqual(told, []);
     assert.ok(!away.covers("per_1"));
   });
 
@@ -137,21 +147,15 @@ describe("what happened while no window had a folder open", () => {
     assert.equal(words({ completed: 0, failed: 0, waiting: 2 }), "2 need you");
   });
 
-  it("is reported according to the notification setting", () => {
-    const [good, bad] = [
-      { completed: 1, failed: 0, waiting: 0 },
-      { completed: 0, failed: 0, waiting: 1 },
-    ];
-    assert.deepEqual(
-      (["always", "failures", "never"] as const).map((setting) => [
-        isWanted(good, setting),
-        isWanted(bad, setting),
-      ]),
-      [
-        [true, true],
-        [false, true],
-        [false, false],
-      ],
-    );
+  it("is reported without failures and requests only if the user wants to be notified of every end", () => {
+    setting = "failures";
+    learn([task("ses_1", { status: "completed", endedAt: LEFT_AT + 1 })]);
+    assert.deepEqual(told, []);
+  });
+
+  it("is reported with a failure if the user wants to be notified of failures", () => {
+    setting = "failures";
+    learn([task("ses_1", { status: "error", endedAt: LEFT_AT + 1 })]);
+    assert.equal(told.length, 1);
   });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { takeBack } from "../../../../src/ui/changes/revert-plan.ts";
+import { takeBack } from "../../../src/daemon/take-back.ts";
 
 const lines = fc
   .array(fc.constantFrom("a", "b", "c", "{", "}", ""), { maxLength: 30 })
