@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { installBeside } from "../ui/support/extension.ts";
 import { startWorkbench } from "../ui/support/workbench.ts";
-import { activationTime, installBeside, ourName, tallViewport } from "./support/editor.ts";
+import { activationTime, ourName, tallViewport } from "./support/editor.ts";
 import { median } from "./support/measure.ts";
 import { Report } from "./support/report.ts";
 

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createSession } from "../support/engine.ts";
 import type { ScriptedModel } from "../support/scripted-model.ts";
 import { seedTask, seedTasks, type SeededTask } from "../support/seeded-tasks.ts";
 import { until } from "../support/wait.ts";
+import { installBeside } from "./support/extension.ts";
 import { takeAllPictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
@@ -19,6 +23,44 @@ const PARTS = [
   "docs",
 ];
 const WORK = ["Compare our implementation with the one of the", "Fix the flaky tests of the", "Port the"];
+
+/** Fills the Testing view with tests that have run. */
+const testing = `
+const { tests, TestMessage, TestRunProfileKind, TestRunRequest, Uri } = require("vscode");
+exports.activate = () => {
+  const controller = tests.createTestController("sixty", "Sixty");
+  controller.createRunProfile("Run", TestRunProfileKind.Run, () => undefined, true);
+  const run = controller.createTestRun(new TestRunRequest());
+  for (const part of ${JSON.stringify(PARTS)}) {
+    const suite = controller.createTestItem(part, part, Uri.file("/" + part));
+    controller.items.add(suite);
+    for (const what of ${JSON.stringify(WORK)}) {
+      const test = controller.createTestItem(part + what, what + " " + part, suite.uri);
+      suite.children.add(test);
+      if (what.startsWith("Fix") && part.length === 6) run.failed(test, new TestMessage("Refused."), 95_000);
+      else run.passed(test, 95_000);
+    }
+  }
+  run.end();
+};`;
+
+/** Gives the Source Control view a change of each part. */
+function changeFiles(directory: string): void {
+  const git = (...args: readonly string[]): void => {
+    execFileSync("git", ["-c", "user.name=Test", "-c", "user.email=test@localhost", ...args], {
+      cwd: directory,
+      stdio: "ignore",
+    });
+  };
+  const write = (text: string): void => {
+    for (const part of PARTS) writeFileSync(join(directory, `${part}.ts`), text);
+  };
+  git("init");
+  write("before\n");
+  git("add", ".");
+  git("commit", "-m", "Before");
+  write("after\n");
+}
 
 describe("a list of sixty tasks, in a real editor", function () {
   this.timeout(180_000);
@@ -54,21 +96,26 @@ describe("a list of sixty tasks, in a real editor", function () {
         description: `Check the ${part}`,
         prompt: `Check the ${part}`,
       });
+    changeFiles(server.directory);
+    installBeside({ name: "sixty-tests", activationEvent: "onStartupFinished", source: testing });
     workbench = await start.window({
       server,
-      settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
+      settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never", "git.enabled": true },
       shows: (opened) => opened.row("Check the lexer, running").waitFor({ timeout: 60_000 }),
     });
   });
 
-  async function setWidth(width: number): Promise<void> {
-    const { page } = workbench;
-    const bar = page.locator(".part.sidebar");
+  /** Drags the edge of the side bar, or that of the secondary one. */
+  async function setWidth(width: number, bar = workbench.page.locator(".part.sidebar")): Promise<void> {
+    const { mouse } = workbench.page;
     const { x, y, width: now, height } = (await bar.boundingBox())!;
-    await page.mouse.move(x + now, y + height / 2);
-    await page.mouse.down();
-    await page.mouse.move(x + width, y + height / 2, { steps: 5 });
-    await page.mouse.up();
+    // The edge that can be dragged lies between a side bar and the editors.
+    const isLeft = x < 200;
+    const edge = isLeft ? x + now + 2 : x - 2;
+    await mouse.move(edge, y + height / 2);
+    await mouse.down();
+    await mouse.move(edge + (isLeft ? width - now : now - width), y + height / 2, { steps: 5 });
+    await mouse.up();
     await until(`the width ${width}`, async () => Math.abs((await bar.boundingBox())!.width - width) < 10);
   }
 
@@ -81,6 +128,31 @@ describe("a list of sixty tasks, in a real editor", function () {
       await setWidth(width);
       const { x, y, height } = (await workbench.page.locator(".part.sidebar").boundingBox())!;
       await takeAllPictures(workbench, `sixty-${width}`, { x, y, width, height });
+    }
+  });
+
+  it("is as neat as the editor's own views of tests and changes: pictures of all three", async () => {
+    const { page, quickInput } = workbench;
+    const move = async (view: string, place: string): Promise<void> => {
+      await workbench.runCommand("View: Move View");
+      await quickInput.shows("Select a View to Move");
+      await quickInput.type(view);
+      await quickInput.choose(view);
+      await quickInput.shows("Select a Destination");
+      await quickInput.type(place);
+      await quickInput.choose(place);
+    };
+    await page.locator('.activitybar a[aria-label^="Testing"]').waitFor();
+    await move("Test Explorer", "New Secondary Side Bar Entry");
+    await move("Changes", "Test Explorer");
+    await workbench.openView();
+    const bar = page.locator(".part.auxiliarybar");
+    await bar.getByText("lexer.ts").waitFor();
+    await bar.getByRole("treeitem", { name: "docs (Passed)" }).waitFor();
+    for (const width of [200, 300, 520]) {
+      await setWidth(width);
+      await setWidth(width, bar);
+      await takeAllPictures(workbench, `beside-${width}`);
     }
   });
 });

@@ -1,39 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { repository } from "../../support/extension-host.ts";
-import { tempDir } from "../../support/temp.ts";
-import { installedExtension } from "../../ui/support/extension.ts";
 import type { Workbench } from "../../ui/support/workbench.ts";
-import { installVsix } from "../../vscode/host.ts";
-
-export interface SmallExtension {
-  readonly name: string;
-  readonly activationEvent: string;
-  /** The CommonJS module. */
-  readonly source: string;
-}
-
-/** Packages an extension and installs it next to the extension under test. */
-export function installBeside({ name, activationEvent, source }: SmallExtension): void {
-  const folder = tempDir("small");
-  const manifest = {
-    name,
-    publisher: "bench",
-    version: "1.0.0",
-    engines: { vscode: "^1.100.0" },
-    main: "./main.cjs",
-    activationEvents: [activationEvent],
-  };
-  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
-  writeFileSync(join(folder, "main.cjs"), source);
-  mkdirSync(join(folder, "out"));
-  const vsix = join(folder, "out", `${name}.vsix`);
-  const vsce = join(repository, "node_modules", "@vscode", "vsce", "vsce");
-  const args = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "-o", vsix];
-  execFileSync(process.execPath, [vsce, ...args], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
-  installVsix(vsix, { userDirectory: tempDir("data"), extensionsDirectory: installedExtension() });
-}
 
 /** A window tall enough for {@link activationTime} to see all rows of its list. */
 export const tallViewport = { width: 1_280, height: 2_400 };
