@@ -60,23 +60,24 @@ export type OnListenerError = (error: unknown) => void;
 
 /** The private end of an {@link Event}. */
 export class Emitter<T> implements Disposable {
-  private readonly listeners = new Set<(value: T) => unknown>();
+  /** Never changed, but replaced, because listeners may come and go while an event is fired. */
+  private listeners: readonly ((value: T) => unknown)[] = [];
 
   constructor(private readonly onListenerError: OnListenerError) {}
 
   readonly event: Event<T> = (listener) => {
     const own = (value: T): unknown => listener(value);
-    this.listeners.add(own);
-    return { dispose: () => void this.listeners.delete(own) };
+    this.listeners = [...this.listeners, own];
+    return { dispose: () => void (this.listeners = this.listeners.filter((each) => each !== own)) };
   };
 
   /** The number of current listeners. */
   get size(): number {
-    return this.listeners.size;
+    return this.listeners.length;
   }
 
   fire(value: T): void {
-    for (const listener of [...this.listeners]) {
+    for (const listener of this.listeners) {
       try {
         listener(value);
       } catch (error) {
@@ -86,6 +87,6 @@ export class Emitter<T> implements Disposable {
   }
 
   dispose(): void {
-    this.listeners.clear();
+    this.listeners = [];
   }
 }

@@ -6,14 +6,20 @@ import { sessionOf, type Message, type MessageInfo, type Part, type SessionEvent
 import { TranscriptMessages } from "./transcript-messages.ts";
 import type { Transcript, TranscriptChange } from "./transcript.ts";
 
+/** A part whose text has not ended yet, with the pieces of text that have arrived. */
+interface StreamedPart {
+  readonly id: string;
+  readonly texts: string[];
+}
+
 /**
  * Conversations followed live. The server stores streamed text only when a part ends, so the text so far is kept here,
  * for conversations that are opened in the middle of a stream.
  */
 export class LiveTranscripts implements Disposable {
   private readonly opened = new Set<LiveTranscript>();
-  /** The text of parts that are being streamed, by part ID. */
-  private readonly streaming = new Map<string, { sessionID: string; text: string }>();
+  /** The parts that are being streamed, by session. Few at once, so that finding one is faster than a map of them. */
+  private readonly streaming = new Map<string, StreamedPart[]>();
 
   constructor(
     private readonly server: AgentServer,
@@ -75,23 +81,27 @@ export class LiveTranscripts implements Disposable {
 
   private keepStreamedText(event: SessionEvent): void {
     if (event.type === "part-delta") {
-      const stream = this.streaming.get(event.partID);
-      if (stream && event.field === "text") stream.text += event.delta;
+      if (event.field === "text") this.streamed(event.sessionID, event.partID)?.texts.push(event.delta);
     } else if (event.type === "part-changed") {
       const { part } = event;
       if (part.type !== "text" && part.type !== "reasoning") return;
-      if (part.start !== undefined && part.end === undefined)
-        this.streaming.set(part.id, { sessionID: part.sessionID, text: part.text });
-      else this.streaming.delete(part.id);
+      const { id, sessionID, start, end, text } = part;
+      const others = (this.streaming.get(sessionID) ?? []).filter((each) => each.id !== id);
+      if (start !== undefined && end === undefined) others.push({ id, texts: [text] });
+      if (others.length > 0) this.streaming.set(sessionID, others);
+      else this.streaming.delete(sessionID);
     } else if (event.type === "session-status" && event.status.type === "idle") {
-      for (const [partID, { sessionID }] of this.streaming)
-        if (sessionID === event.sessionID) this.streaming.delete(partID);
+      this.streaming.delete(event.sessionID);
     }
   }
 
   private withStreamedText(part: Part): Part {
-    const stream = this.streaming.get(part.id);
-    return stream && "text" in part ? { ...part, text: stream.text } : part;
+    const streamed = this.streamed(part.sessionID, part.id);
+    return streamed && "text" in part ? { ...part, text: streamed.texts.join("") } : part;
+  }
+
+  private streamed(sessionID: string, partID: string): StreamedPart | undefined {
+    return this.streaming.get(sessionID)?.find(({ id }) => id === partID);
   }
 }
 

@@ -130,7 +130,6 @@ export class Synchronizer implements Disposable {
 
   /** Processes an event of the server, or one that the engine knows ahead of it. */
   accept(event: ServerEvent): void {
-    this.parts.turns.hear();
     if (this.early) this.early.push(event);
     else this.handle(event);
   }
@@ -196,6 +195,7 @@ export class Synchronizer implements Disposable {
 
   private handle(event: ServerEvent): void {
     const { registry, subagents, requests, turns, ending, notices, confirmed, transcripts } = this.parts;
+    turns.hear();
     if (event.type === "heartbeat") return;
     this.parts.collisions.accept(event);
     this.parts.predictions.accept(event);

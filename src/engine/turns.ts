@@ -56,11 +56,11 @@ export class TurnWatcher implements Disposable {
     this.heardAt = this.clock.now();
   }
 
-  /** Processes an event in the session of a task. */
+  /** Processes an event in the session of a task, which was just heard. */
   accept(entry: Entry, event: ServerEvent): void {
     const { turn } = entry;
     if (!turn) return;
-    const now = this.clock.now();
+    const now = this.heardAt;
     if (turn.progress.accept(event, now)) this.registry.progressed(entry);
 
     if (event.type === "session-status") {

@@ -4,7 +4,7 @@
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import { createEventDecoder } from "../../src/opencode/events.ts";
 import { MemoryServer } from "../support/memory-server.ts";
-import { interleaved, median, ratios, timed } from "./support/measure.ts";
+import { computed, interleaved, median, ratios } from "./support/measure.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "./support/memory-engine.ts";
 import { Report } from "./support/report.ts";
 
@@ -26,11 +26,11 @@ const figures = await interleaved(
   { rounds: 31, warmUp: 5 },
   {
     parse: () =>
-      timed(() => {
+      computed(() => {
         for (const line of lines) JSON.parse(line);
       }),
     engine: () =>
-      timed(() => {
+      computed(() => {
         for (const line of lines) {
           const event = decode(JSON.parse(line));
           if (event) server.emit(event);

@@ -7,9 +7,10 @@ import { median } from "./support/measure.ts";
 import { Report } from "./support/report.ts";
 
 const RUNS = 5;
-const PARTS = 2_000;
+/** A conversation of 6.5 MB, and one that is ten times as long. */
+const SIZES = [2_000, 20_000];
 
-/** The results of one run with a conversation of 2,000 parts and 6.5 MB. Times in milliseconds. */
+/** The results of one run. Times in milliseconds. */
 interface Figures {
   firstContent: number;
   allSent: number;
@@ -41,9 +42,9 @@ function part(index: number): string {
   return `## Step ${index}\n\n${prose.repeat(9)}\n\n- one\n- two\n- three\n\n${code}\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n${prose.repeat(13)}\n`;
 }
 
-function conversation(): FakeTranscript {
+function conversation(parts: number): FakeTranscript {
   const transcript = new FakeTranscript().user("Go");
-  for (let index = 0; index < PARTS; index++) {
+  for (let index = 0; index < parts; index++) {
     if (index % 4 === 0) transcript.assistant();
     if (index % 4 === 3) transcript.ran("bash", { command: "npm test" }, part(index), `Run ${index}`);
     else transcript.text(part(index));
@@ -67,8 +68,8 @@ function scroll(panel: PanelPage, move: string): Promise<[number, number]> {
   })()`);
 }
 
-async function run(browser: Browser, bundle: PanelBundle): Promise<Figures> {
-  const transcript = conversation();
+async function run(browser: Browser, bundle: PanelBundle, parts: number): Promise<Figures> {
+  const transcript = conversation(parts);
   const panel = await PanelPage.open(browser, bundle, {
     task: fakeTask(),
     transcript: () => Promise.resolve(transcript),
@@ -103,13 +104,16 @@ async function run(browser: Browser, bundle: PanelBundle): Promise<Figures> {
 }
 
 const [browser, bundle] = await Promise.all([launchChromium(), buildPanel()]);
-const runs: Figures[] = [];
-for (let count = 0; count < RUNS; count++) runs.push(await run(browser, bundle));
-await browser.close();
 const report = new Report("panel");
-for (const [name, { what, unit, limit }] of Object.entries(FIGURES)) {
-  const values = runs.map((figures) => figures[name as keyof Figures]);
-  report.figures(what, unit, values);
-  if (limit !== undefined) report.budget({ what, value: median(values), limit, unit });
+for (const parts of SIZES) {
+  const runs: Figures[] = [];
+  for (let count = 0; count < RUNS; count++) runs.push(await run(browser, bundle, parts));
+  for (const [name, { what, unit, limit }] of Object.entries(FIGURES)) {
+    const values = runs.map((figures) => figures[name as keyof Figures]);
+    const row = `${parts.toLocaleString("en")} parts: ${what}`;
+    report.figures(row, unit, values);
+    if (limit !== undefined) report.budget({ what: row, value: median(values), limit, unit });
+  }
 }
+await browser.close();
 report.finish();

@@ -99,12 +99,7 @@ function inflict(sample: unknown, { at, how, name, value }: Wound): unknown {
   const [holder, key] = place;
   const held = holder as Record<string, unknown>;
   if (how === "replace") define(held, key, value);
-  else if (how === "repeat")
-    define(
-      held,
-      key,
-      Array.from({ length: 300 }, () => held[key]),
-    );
+  else if (how === "repeat") define(held, key, repeated(held[key]));
   else if (how === "add") define(held, Array.isArray(holder) ? String(holder.length) : name, value);
   else if (Array.isArray(holder)) holder.splice(Number(key), 1);
   else {
@@ -112,6 +107,12 @@ function inflict(sample: unknown, { at, how, name, value }: Wound): unknown {
     delete held[key];
   }
   return sample;
+}
+
+/** The value many times, but only twice if it is large itself: what is repeated again and again would fill the memory. */
+function repeated(value: unknown): readonly unknown[] {
+  const length = Math.max(2, Math.floor(300 / (placesIn(value).length + 1)));
+  return Array.from({ length }, () => value);
 }
 
 /** Assigning to `__proto__` would not create a property. */
