@@ -25,7 +25,9 @@ export class KillAtGitCall {
       join(bin, "git"),
       `#!/bin/sh
 call=1
-until mkdir "$CALLS/$call" 2>/dev/null; do call=$((call + 1)); done
+# -C: an existing file is not overwritten. Unlike mkdir, this starts no process.
+set -C
+until { true >"$CALLS/$call"; } 2>/dev/null; do call=$((call + 1)); done
 if [ "$KILL" = "before $call" ]; then kill -9 $PPID; exit 1; fi
 "${this.git}" "$@"
 code=$?
