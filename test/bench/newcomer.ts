@@ -3,6 +3,7 @@
  * lets eight end together, and looks for the one that failed. `BENCH_EARLIER` names the package of an earlier version,
  * which is used in the same way in the same run.
  */
+import type { Locator } from "playwright-core";
 import { createSession } from "../support/engine.ts";
 import { hermeticEnv, hermeticHome, startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import {
@@ -154,15 +155,17 @@ async function showsAnswer(workbench: Workbench, prompt: string): Promise<void> 
   await workbench.webviewFrame().getByText(`Answer: ${prompt}`).waitFor();
 }
 
-/** From a row with the focus, by keyboard alone. */
+/** From a row with the focus, by keyboard alone, while the output of the task below it is open. */
 async function writeFollowUp(
   workbench: Workbench,
   prompt: string,
 ): Promise<{ readonly presses: number; readonly followUp: number }> {
-  await workbench.clickRow(workbench.row(`${prompt}, completed`));
-  await workbench.runCommand("View: Close All Editors");
-  await workbench.tab(prompt).waitFor({ state: "detached" });
+  const other = `Task ${ENDED - 1}`;
+  await workbench.clickRow(workbench.row(other));
+  await workbench.tab(other).waitFor();
   await focusList(workbench);
+  await workbench.press("ArrowUp");
+  await focusedRow(workbench).and(workbench.row(prompt)).waitFor();
   let presses = 1;
   const followUp = await timed(async () => {
     await workbench.press("Enter");
@@ -238,7 +241,7 @@ async function endEight(workbench: Workbench, { model, server, parentSessionID }
 async function findFailed(workbench: Workbench): Promise<number> {
   await focusList(workbench);
   const row = workbench.row(`${FAILS}, failed`);
-  const current = workbench.page.locator(".part.sidebar .monaco-list-row.focused");
+  const current = focusedRow(workbench);
   let actions = 1;
   for (; !(await row.isVisible()); actions++) {
     const before = (await current.count()) && (await current.getAttribute("aria-label"));
@@ -248,6 +251,10 @@ async function findFailed(workbench: Workbench): Promise<number> {
   await row.click();
   await workbench.webviewFrame().getByText("The key was refused.").first().waitFor();
   return actions;
+}
+
+function focusedRow({ page }: Workbench): Locator {
+  return page.locator(".part.sidebar .monaco-list-row.focused");
 }
 
 async function focusList(workbench: Workbench): Promise<void> {
