@@ -37,16 +37,20 @@ report.finish();
 
 /** Counts the requests of a window whose view is visible and whose only task has ended. */
 async function requestsWithoutTask(server: OpenCodeServer): Promise<number> {
+  // The window keeps the `fetch` that it finds when it opens.
+  const recording = recordFetch();
   const window = await openWindow(server, defaults);
   const parentSessionID = await createParent(server);
   await window.engine.launch({ ...launchInput, parentSessionID });
   await quiet({ server, window }, parentSessionID);
-  const recording = recordFetch();
+  const before = recording.requests.length;
+  if (before === 0) throw new Error("Requests are not recorded.");
   await delay(REQUESTS_OVER_MS);
   recording.dispose();
   window.dispose();
-  for (const { call } of recording.requests) console.log(`  asked without a task: ${call}`);
-  return recording.requests.length;
+  const asked = recording.requests.slice(before);
+  for (const { call } of asked) console.log(`  asked without a task: ${call}`);
+  return asked.length;
 }
 
 /**
