@@ -180,6 +180,7 @@ describe("the tree in a real editor", () => {
       "Copy Task ID",
     ]);
     assert.deepEqual(await entries(row("Batch, Review the …")), [
+      "Compare Changes…",
       "Cancel Task or Batch",
       "Copy Result",
       "Copy Task ID",
@@ -273,7 +274,12 @@ describe("the tree in a real editor", () => {
     await until("it to be read", async () => !(await workbench.badges(first)).includes("●"));
     await workbench.hoverRow(last);
     await last.click({ modifiers: ["Control"] });
-    assert.deepEqual(await entries(first), ["Copy Result", "Copy Task ID", "Clear from Task List"]);
+    assert.deepEqual(await entries(first), [
+      "Compare Changes…",
+      "Copy Result",
+      "Copy Task ID",
+      "Clear from Task List",
+    ]);
     await workbench.contextMenu(first, "Clear from Task List");
     await workbench.notification("Cleared 2 tasks").waitFor();
     await until("the rows to go", async () => (await first.count()) + (await last.count()) === 0);
