@@ -47,6 +47,7 @@ const STEPS = {
   "Shout the fourth note": [edit("notes.txt", "four", "FOUR")],
   "Shout the fifth note": [edit("notes.txt", "five", "FIVE")],
   "Shout the third note": [edit("notes.txt", "three", "THREE")],
+  "Shout the menu": [edit("menu.txt", "two", "TWO"), edit("menu.txt", "six", "SIX")],
   "Prepare the shop": [{ text: "Prepared." }],
 } satisfies Readonly<Record<string, readonly ScriptStep[]>>;
 type Prompt = keyof typeof STEPS;
@@ -56,6 +57,7 @@ const CONFLICTING: Prompt = "Shout the prices";
 const BRANCHED: Prompt = "Shout the fourth note";
 const DISCARDED: Prompt = "Shout the fifth note";
 const IN_FOLDER: Prompt = "Shout the third note";
+const SINGLE: Prompt = "Shout the menu";
 const SET_UP: Prompt = "Prepare the shop";
 
 describe("worktrees in a real editor", () => {
@@ -79,6 +81,7 @@ describe("worktrees in a real editor", () => {
       "prices.txt": lines(),
       "bill.txt": lines(),
       "notes.txt": lines(),
+      "menu.txt": lines(),
       "staged.txt": lines(),
       "dirty.txt": lines(),
       ".gitignore": "*.env\n",
@@ -242,6 +245,28 @@ describe("worktrees in a real editor", () => {
     await act(CLEAN, "Bring Back…");
     await workbench.quickInput.shows("Bring Back: 1 file clean");
     assert.equal(await option("receipt.txt").count(), 0);
+  });
+
+  it("takes single changes of a file in the diff editor, and then brings back the others", async () => {
+    await launch(SINGLE);
+    await act(SINGLE, "Bring Back…");
+    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await workbench.quickInput.press("ArrowDown");
+    await pictures("single-changes-button");
+    await button(option("menu.txt"), "Take Single Changes…").click();
+    await workbench.tab("menu.txt (Task ↔ Folder)").waitFor();
+    await editorLine("TWO").waitFor();
+    await pictures("single-changes");
+    await workbench.page.locator(".monaco-diff-editor .gutter .action-label").first().click();
+    await workbench.runCommand("File: Save");
+    await until("the change", () => read("menu.txt") === lines("TWO"));
+    await workbench.runCommand("View: Close All Editors");
+    await act(SINGLE, "Bring Back…");
+    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await option("menu.txt").filter({ hasText: "+1 −1" }).waitFor();
+    await workbench.quickInput.accept();
+    await workbench.notification(`Brought back 1 file from "${SINGLE}".`).waitFor();
+    assert.equal(read("menu.txt"), lines("TWO", "SIX"));
   });
 
   it("[ISO-5] says which files conflict, and asks what to do with each", async () => {

@@ -1,3 +1,5 @@
+import { lstat, realpath } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
 import * as vscode from "vscode";
 import type { BringBackPlan, FileChoice, PlannedFile } from "../../engine/bring-back.ts";
 import type { Logger } from "../../engine/ports.ts";
@@ -48,10 +50,17 @@ export async function planBringBack(task: IsolatedTask, folder: Folder): Promise
   return { task, folder, plan, unsaved };
 }
 
-type FileItem = ListItem<"agent"> & { readonly file: PlannedFile };
+/** A file of the worktree and the same one in the folder. */
+interface Sides {
+  readonly agents: string;
+  readonly mine: string;
+}
 
-/** Undefined if the user leaves. */
-async function askFiles({ task, plan }: Planned): Promise<Decision | undefined> {
+type FileItem = ListItem<Sides> & { readonly file: PlannedFile };
+
+/** Undefined if the user leaves, or takes single changes instead. */
+async function askFiles(planned: Planned): Promise<Decision | undefined> {
+  const { task, plan } = planned;
   const conflicts = plan.files.filter(({ conflict }) => conflict !== undefined);
   const letAgent = {
     iconPath: new vscode.ThemeIcon("sparkle"),
@@ -59,15 +68,19 @@ async function askFiles({ task, plan }: Planned): Promise<Decision | undefined> 
     gives: "agent" as const,
   };
   const canAsk = conflicts.length > 0 && task.status === "completed";
-  const picked = await pickAny<FileItem, "agent">({
+  const picked = await pickAny<FileItem, "agent" | Sides>({
     title: vscode.l10n.t("Bring Back: {0}", summary(plan.files.length - conflicts.length, conflicts.length)),
     placeholder: vscode.l10n.t("Select the files to change in your folder"),
-    items: plan.files.map(fileItem),
+    items: fileItems(planned),
     first: (items) => items.filter(({ file }) => file.conflict === undefined),
     buttons: canAsk ? [letAgent] : [],
   });
   if (picked === undefined || picked === BACK || picked === "agent")
     return picked === "agent" ? picked : undefined;
+  if ("mine" in picked) {
+    await compare(picked);
+    return undefined;
+  }
   const choices: FileChoice[] = [];
   for (const { file } of picked) {
     const { path } = file;
@@ -104,7 +117,32 @@ async function askTake(
   return picked === BACK ? undefined : picked;
 }
 
-function fileItem(file: PlannedFile): FileItem {
+async function fileItems({ task, folder, plan }: Planned): Promise<readonly FileItem[]> {
+  const toTop = relative(await realpath(folder.uri.fsPath), plan.root);
+  return Promise.all(
+    plan.files.map(async (file) => {
+      const agents = join(task.worktree.directory, toTop, file.path);
+      const mine = join(plan.root, file.path);
+      const hasBoth = file.added + file.removed > 0 && (await isFile(agents)) && (await isFile(mine));
+      return fileItem(file, hasBoth ? { agents, mine } : undefined);
+    }),
+  );
+}
+
+function isFile(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (facts) => facts.isFile(),
+    () => false,
+  );
+}
+
+/** Opens the diff editor, whose arrows copy single changes from the left side, the task's, to the folder's. */
+async function compare({ agents, mine }: Sides): Promise<void> {
+  const title = vscode.l10n.t("{0} (Task ↔ Folder)", basename(mine));
+  await vscode.commands.executeCommand("vscode.diff", vscode.Uri.file(agents), vscode.Uri.file(mine), title);
+}
+
+function fileItem(file: PlannedFile, sides: Sides | undefined): FileItem {
   const { path, from, added, removed, isBinary, conflict } = file;
   const lines = isBinary ? vscode.l10n.t("binary file") : `+${added} −${removed}`;
   const facts = [kindWord(file), lines, from === undefined ? "" : vscode.l10n.t("from {0}", from)];
@@ -114,6 +152,15 @@ function fileItem(file: PlannedFile): FileItem {
     description: withoutIcons(facts.filter(Boolean).join(" · ")),
     ...(conflict && { detail: conflictWords(conflict) }),
     iconPath: new vscode.ThemeIcon(conflict ? "warning" : "file"),
+    ...(sides && {
+      buttons: [
+        {
+          iconPath: new vscode.ThemeIcon("diff-single"),
+          tooltip: vscode.l10n.t("Take Single Changes…"),
+          gives: sides,
+        },
+      ],
+    }),
   };
 }
 
