@@ -88,6 +88,8 @@ describe("what is unread and what is queued, in a real editor", function () {
     for (const prompt of ALL) {
       await model.waitForRequest((request) => !request.title && lastUserText(request.messages) === prompt);
       model.release(prompt);
+      // The list is in the order of the ends, and two tasks run at once.
+      await row(`${prompt}, completed`).waitFor({ timeout: 30_000 });
     }
     await showsRows(
       "Finished Today, 4",

@@ -160,11 +160,12 @@ export class OutputPanels implements vscode.Disposable {
 
   private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
     const { openSession, loadPage } = await import("../later.ts");
-    if (this.panels.get(taskID)?.panel === panel) loadPage(panel, this.extensionUri, "output", taskID);
+    const isShown = (): boolean => this.panels.get(taskID)?.panel === panel;
+    if (isShown()) loadPage(panel, this.extensionUri, { name: "output", taskID, isShown });
     let shown = "";
     /** Shows the title and the state in the tab, unless the panel shows another task by now. */
     const showInTab = (child: Child): void => {
-      if (this.panels.get(taskID)?.panel !== panel) return;
+      if (!isShown()) return;
       panel.title = title(child.description);
       const state = stateOf(child);
       if (shown === state) return;

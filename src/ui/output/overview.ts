@@ -37,6 +37,6 @@ export class Overview implements vscode.Disposable {
     });
     const { openOverview, loadPage } = await import("../later.ts");
     openOverview(panel, this.parts);
-    loadPage(panel, this.extensionUri, "overview");
+    loadPage(panel, this.extensionUri, { name: "overview" });
   }
 }

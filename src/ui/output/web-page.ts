@@ -5,6 +5,9 @@ import { outputPage } from "./html.ts";
 /** The pages of the extension; each has a script and a style sheet. */
 type PageName = "output" | "overview";
 
+/** How long a page that is visible may take until its script runs, in milliseconds. */
+const PATIENCE_MS = 15_000;
+
 const SCRIPTS: Readonly<Record<PageName, string>> = { output: "webview.js", overview: "overview.js" };
 
 function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
@@ -15,26 +18,48 @@ function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
   };
 }
 
-/** Loads a page into a panel, and gives its tab an icon. */
+interface LoadedPage {
+  readonly name: PageName;
+  readonly taskID?: string;
+  /** Whether the panel still shows this page. */
+  readonly isShown?: () => boolean;
+  readonly patienceMs?: number;
+}
+
+/**
+ * Loads a page into a panel, and gives its tab an icon. Loads it again if its script sends no message: in a browser, the
+ * editor sometimes loses a script on its way to a page that follows another one quickly.
+ */
 export function loadPage(
   panel: vscode.WebviewPanel,
   extensionUri: vscode.Uri,
-  name: PageName,
-  taskID = "",
+  { name, taskID = "", isShown = () => true, patienceMs = PATIENCE_MS }: LoadedPage,
 ): void {
   const { webview } = panel;
   webview.options = pageOptions(extensionUri);
   const file = (...path: string[]): vscode.Uri => vscode.Uri.joinPath(extensionUri, ...path);
   const served = (...path: string[]): string => webview.asWebviewUri(file(...path)).toString();
   panel.iconPath = { light: file("media", "output-light.svg"), dark: file("media", "output-dark.svg") };
-  webview.html = outputPage({
-    taskID,
-    title: panel.title,
-    loading: vscode.l10n.t("Loading…"),
-    language: vscode.env.language,
-    scriptUri: served("dist", SCRIPTS[name]),
-    styleUri: served("media", `${name}.css`),
-    cspSource: webview.cspSource,
-    nonce: randomBytes(16).toString("base64"),
-  });
+  const load = (): void => {
+    webview.html = outputPage({
+      taskID,
+      title: panel.title,
+      loading: vscode.l10n.t("Loading…"),
+      language: vscode.env.language,
+      scriptUri: served("dist", SCRIPTS[name]),
+      styleUri: served("media", `${name}.css`),
+      cspSource: webview.cspSource,
+      nonce: randomBytes(16).toString("base64"),
+    });
+  };
+  const look = setInterval(() => {
+    if (!isShown()) stop();
+    else if (panel.visible) load();
+  }, patienceMs);
+  const stop = (): void => {
+    clearInterval(look);
+    for (const subscription of subscriptions) subscription.dispose();
+  };
+  const subscriptions = [webview.onDidReceiveMessage(stop), panel.onDidDispose(stop)];
+  load();
 }
