@@ -250,7 +250,8 @@ describe("the daemon", function () {
     window.close();
     process.kill(daemon, "SIGTERM");
     while (!/The daemon ends/.test(desk.log())) await setImmediate();
-    assert.equal(desk.daemonPid(), daemon);
+    // On a busy machine, it may have ended by now.
+    assert.ok([daemon, undefined].includes(desk.daemonPid()));
     const elsewhere = tempDir("elsewhere");
     await Promise.all([
       desk.window({}, {}, undefined, elsewhere).folder.calls.connect(),

@@ -74,7 +74,7 @@ describe("what a running task survives", () => {
     process.kill(server, "SIGKILL");
     await until("the failed task", async () => /failed/.test(await label("Interrupted")), 60_000);
     await workbench.screenshot("server-killed-dark");
-    await workbench.treeItem("Interrupted").first().click();
+    await workbench.clickRow(workbench.treeItem("Interrupted"));
     await workbench
       .webviewFrame()
       .getByText("The server stopped while the task was running")
