@@ -192,6 +192,7 @@ describe("worktrees in a real editor", () => {
     await act(LAUNCHED, "Show Changes");
     await workbench.tab(`cart.txt (Changes: ${LAUNCHED})`).waitFor();
     assert.equal(await row("cart.txt").getAttribute("aria-label"), "cart.txt edited");
+    await editorLine("2").waitFor();
     await pictures("changes");
     await workbench.page.locator(".editor-actions").getByRole("button", { name: "Revert Change" }).click();
     const told = workbench.notification("Reverted cart.txt.");

@@ -70,7 +70,7 @@ export async function askForSetup(folder: Folder): Promise<boolean> {
   if (command === undefined) return false;
   const question = vscode.l10n.t("Allow this command to run in each new worktree of {0}?", folder.name);
   const detail = vscode.l10n.t(
-    "{0}\n\nIt runs in your shell, outside of any permission of agents. You are asked again if it changes.",
+    "{0}\n\nIt runs in your shell, and agents' permissions don't limit it. You are asked again if it changes.",
     command,
   );
   if (!(await isAgreed(question, vscode.l10n.t("Allow"), detail))) return false;
