@@ -116,6 +116,8 @@ describe("the first steps in a real editor", () => {
     await setUpOpenCode();
     await workbench.quickInput.choose("Select Executable");
     await workbench.quickInput.shows("OpenCode Executable");
+    // The editor's dialog takes a path only once it has listed its first folder; before, it appends the path to that.
+    await workbench.quickInput.items.filter({ hasText: /^\.\.$/ }).waitFor();
     await workbench.quickInput.type(openCodeBinary());
     await workbench.quickInput.widget.getByRole("option", { name: "opencode", exact: true }).waitFor();
     await workbench.quickInput.widget.getByRole("button", { name: "Select" }).click();
