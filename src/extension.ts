@@ -1,5 +1,8 @@
+import { DisposableStore } from "./engine/disposable-store.ts";
 import { homedir } from "node:os";
 import * as vscode from "vscode";
+import { messageOf } from "./engine/errors.ts";
+import type { Logger } from "./engine/ports.ts";
 import type { TaskChange } from "./engine/registry.ts";
 import { defaultStateFolder } from "./state/state-folder.ts";
 import type { Environment } from "./rpc/contract.ts";
@@ -16,13 +19,11 @@ import { DaemonTrouble } from "./ui/daemon-trouble.ts";
 import { FirstSteps } from "./ui/first-steps.ts";
 import { AllTasks, routedCommands } from "./ui/folders/all-tasks.ts";
 import { type Folder, Folders, type FolderOpener } from "./ui/folders/folders.ts";
-import { channelLogger } from "./ui/log.ts";
 import { offerProblemActions } from "./ui/editor/problem-actions.ts";
 import { Notifications, RequestNotifications } from "./ui/notifications.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { Overview } from "./ui/output/overview.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
-import { Parts } from "./ui/parts.ts";
 import { PromptEditors } from "./ui/prompt-editors.ts";
 import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
@@ -42,11 +43,11 @@ interface Manifest {
  * this function has returned.
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
-  // The editor would dispose the log before the parts that write to it; `Parts` disposes in reverse order.
-  const parts = new Parts();
+  // The editor would dispose the log before the parts that write to it; `DisposableStore` disposes in reverse order.
+  const parts = new DisposableStore();
   context.subscriptions.push(parts);
   const manifest = context.extension.packageJSON as Manifest;
-  const own = <T extends { dispose(): unknown }>(part: T): T => parts.own(part);
+  const own = <T extends { dispose(): unknown }>(part: T): T => parts.add(part);
 
   const channel = own(vscode.window.createOutputChannel("Async Agents", { log: true }));
   const logger = channelLogger(channel);
@@ -70,6 +71,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const showTasks = (): void => void vscode.commands.executeCommand(`${TASK_VIEW}.focus`);
   own(
     new Notifications({
+      folders,
       known,
       tasks,
       clock: systemClock,
@@ -134,7 +136,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     extensionUri: context.extensionUri,
     firstSteps,
     list,
-    selectedID: () => view.selectedID,
+    frontID: () => (view.visible ? view.selectedID : undefined) ?? panels.activeID,
     clickedID: () => view.clickedID(),
   };
   own(
@@ -218,4 +220,18 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     ),
   );
   return createApi(commandContext, ready, taskChanges.event, sessionChanges.event);
+}
+
+/** Writes to the editor's log channel, which adds the time and honours the user's log level. */
+function channelLogger(channel: vscode.LogOutputChannel): Logger {
+  return {
+    debug: (message) => channel.debug(message),
+    info: (message) => channel.info(message),
+    warn: (message) => channel.warn(message),
+    error: (message, error) => channel.error(error === undefined ? message : `${message} ${detail(error)}`),
+  };
+}
+
+function detail(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : messageOf(error);
 }

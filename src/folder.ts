@@ -1,3 +1,4 @@
+import { DisposableStore } from "./engine/disposable-store.ts";
 import { realpath } from "node:fs/promises";
 import type * as vscode from "vscode";
 import { messageOf } from "./engine/errors.ts";
@@ -7,10 +8,9 @@ import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
 import { Connector, type WatchedView } from "./ui/connector.ts";
 import { folderSettings, type NotifyUser, PasswordStore, Settings } from "./ui/settings.ts";
-import { FolderState } from "./ui/folders/folder-state.ts";
+import { FolderState, WindowSession } from "./ui/folders/window-session.ts";
 import type { FolderOpener } from "./ui/folders/folders.ts";
 import { FolderMirror } from "./ui/folders/folder-mirror.ts";
-import { WindowSession } from "./ui/folders/window-session.ts";
 import { WhileAway, type News } from "./ui/while-away.ts";
 
 /** What the window provides to its folders. */
@@ -31,11 +31,8 @@ export function folderOpener(host: FolderHost): FolderOpener {
   const passwords = new PasswordStore(context.secrets);
 
   return ({ uri, name, index }) => {
-    const parts: { dispose(): unknown }[] = [];
-    const own = <T extends { dispose(): unknown }>(part: T): T => {
-      parts.push(part);
-      return part;
-    };
+    const parts = new DisposableStore();
+    const own = <T extends { dispose(): unknown }>(part: T): T => parts.add(part);
 
     const settings = new Settings(uri);
     const state = new FolderState(context.workspaceState, uri, index === 0);
@@ -95,10 +92,8 @@ export function folderOpener(host: FolderHost): FolderOpener {
       },
       session,
       whileAway,
-      dispose: () => {
-        // In reverse order, so that `whileAway` stores what was seen before the other parts end.
-        for (const part of parts.reverse()) part.dispose();
-      },
+      // In reverse order, so that `whileAway` stores what was seen before the other parts end.
+      dispose: () => parts.dispose(),
     };
   };
 }

@@ -3,5 +3,5 @@
 export { folderOpener } from "./folder.ts";
 export { DaemonClient } from "./rpc/daemon-client.ts";
 export { followSavedFiles } from "./ui/folders/saved-files.ts";
-export { offerOwnDatabase } from "./ui/own-database.ts";
-export { warnOfUntestedVersions } from "./ui/untested-version.ts";
+export { offerOwnDatabase } from "./ui/server-warnings.ts";
+export { warnOfUntestedVersions } from "./ui/server-warnings.ts";

@@ -44,14 +44,18 @@ interface Check {
 /** Suites that run one after the other. */
 type Lane = readonly (Suite | Check)[];
 
-/** Groups of lanes; the lanes of a group run in parallel, because their tests wait as much as they work. */
+/**
+ * Groups of lanes; the lanes of a group run in parallel, because their tests wait as much as they work. With less than
+ * four cores they run one after the other: several editors and servers at once would exceed the time limits of tests.
+ */
 const stages: readonly (readonly Lane[])[] = [
   [
-    [{ name: "unit", timeout: 10_000 }],
+    [{ name: "unit", timeout: 60_000 }],
     [
       { name: "check", isCheck: true },
       { name: "lint", isCheck: true },
       { name: "spec", isCheck: true },
+      { name: "knip", isCheck: true },
     ],
   ],
   [
@@ -156,8 +160,13 @@ async function runStage(stage: readonly Lane[]): Promise<readonly Outcome[]> {
   const lanes = stage.map(wantedOf).filter((lane) => lane.length > 0);
   // Packaging builds again, which must not happen during other tests.
   const packaged = lanes.flat().some(needsPackage) && !process.env["TEST_VSIX"] ? [packageForTests()] : [];
-  const ran = await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)));
-  return [...packaged, ...ran.flat()];
+  if (availableParallelism() >= 4) {
+    const ran = await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)));
+    return [...packaged, ...ran.flat()];
+  }
+  const stageOutcomes = [...packaged];
+  for (const lane of lanes) stageOutcomes.push(...(await runLane(lane, true)));
+  return stageOutcomes;
 }
 
 async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
@@ -230,8 +239,9 @@ async function runSuite(suite: Suite, built: boolean, live: boolean): Promise<Ou
 function mochaArguments({ name, timeout }: Suite): string[] {
   return [
     ...["--import=tsx", "--require", "test/support/ends.ts"],
-    // Another lane of the stage takes the other half.
-    ...["--parallel", "--jobs", String(Math.ceil(availableParallelism() / 2))],
+    // Another lane of the stage takes the other half. With one job, Mocha would load all files in one process, in a way
+    // that leaves out `import.meta.resolve`.
+    ...["--parallel", "--jobs", String(Math.max(2, Math.ceil(availableParallelism() / 2)))],
     ...["--timeout", String(timeout)],
     ...["--reporter", "test/support/reporter.ts", "--reporter-option", `suite=${name}`],
     ...(wanted.grep === undefined ? [] : ["--grep", wanted.grep]),

@@ -57,10 +57,13 @@ export async function readEntries(stateFolder: string): Promise<readonly Endpoin
   return (await readFiles(stateFolder)).map(({ entry }) => entry);
 }
 
-/** The entries of running endpoints. The port of a stale entry may belong to any other program: send nothing there. */
+/**
+ * The entries of endpoints that are known to be running. The port of a stale entry may belong to any other program: send
+ * nothing there.
+ */
 export async function readLivingEntries(stateFolder: string): Promise<readonly EndpointEntry[]> {
   const entries = await readEntries(stateFolder);
-  const living = await Promise.all(entries.map(isLiving));
+  const living = await Promise.all(entries.map((entry) => isLiving(entry).catch(() => false)));
   return entries.filter((_, index) => living[index]);
 }
 

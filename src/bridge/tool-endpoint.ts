@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { realpath } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -37,7 +38,7 @@ const READ_TIMEOUT_MS = 30_000;
 export interface ToolEndpointOptions {
   /** A folder that only this user can access. */
   readonly stateFolder: string;
-  /** The real paths of the folders whose agents are served. */
+  /** The folders whose agents are served. Plugins find the endpoint by their real paths. */
   readonly directories: readonly string[];
   /** The address of the OpenCode server whose agents are served. */
   readonly server: string;
@@ -149,10 +150,14 @@ export class ToolEndpoint implements Disposable {
     return publication;
   }
 
-  private newEntry(port: number): Promise<PublishedEntry> {
+  private async newEntry(port: number): Promise<PublishedEntry> {
     const { stateFolder, server, clock, pid = process.pid } = this.options;
+    const directories = await Promise.all(
+      // The path of a worktree that was removed stays as it is.
+      this.directories.map((directory) => realpath(directory).catch(() => directory)),
+    );
     return publishEntry(stateFolder, {
-      directories: [...this.directories],
+      directories,
       server,
       port,
       token: this.token,

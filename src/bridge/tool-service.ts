@@ -1,8 +1,7 @@
-import { realpath } from "node:fs/promises";
 import { ConnectionError, describeFailure } from "../engine/connection.ts";
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
-import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
+import type { Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import { isSame } from "../engine/same.ts";
@@ -15,8 +14,8 @@ interface ToolConnection {
   /** Connected only once the tasks have been read. */
   readonly state: ConnectionState;
   readonly onDidChange: Event<void>;
-  /** Resolves once connected and up to date. */
-  connect(): Promise<void>;
+  /** Resolves once connected and up to date. Rejects as soon as the signal aborts. */
+  connect(signal: AbortSignal): Promise<void>;
 }
 
 export interface ToolServiceOptions {
@@ -40,7 +39,7 @@ export interface ToolServiceOptions {
 interface Served {
   /** The address of the server whose agents may call. */
   readonly server: string;
-  /** The served folder and its worktrees. Empty until the folder's real path is known. */
+  /** The served folder and its worktrees. */
   directories: readonly string[];
   endpoint?: ToolEndpoint;
 }
@@ -61,7 +60,7 @@ export class ToolService implements Disposable {
     if (server === this.served?.server) return this.updateWorktrees();
     this.close();
     if (server === undefined) return;
-    this.served = { server, directories: [] };
+    this.served = { server, directories: this.directories() };
     void this.open(this.served);
   }
 
@@ -72,14 +71,18 @@ export class ToolService implements Disposable {
 
   private updateWorktrees(): void {
     const { served, options } = this;
-    const [folder] = served?.directories ?? [];
-    if (!served || folder === undefined) return;
-    const directories = [folder, ...options.worktrees()];
+    if (!served) return;
+    const directories = this.directories();
     if (isSame(directories, served.directories)) return;
     served.directories = directories;
     served.endpoint
       ?.setDirectories(directories)
       .catch((error: unknown) => options.logger.error("Couldn't serve the agent tools in worktrees.", error));
+  }
+
+  private directories(): readonly string[] {
+    const { directory, worktrees } = this.options;
+    return [directory, ...worktrees()];
   }
 
   /** While the connection is being restored, the endpoint stays open and its calls wait. */
@@ -100,18 +103,16 @@ export class ToolService implements Disposable {
   }
 
   private async open(served: Served): Promise<void> {
-    const { directory, worktrees, stateFolder, beginWrite, clock, logger } = this.options;
+    const { stateFolder, beginWrite, clock, logger } = this.options;
     // Loaded here because they are not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
       import("./endpoint-entries.ts"),
     ]);
+    if (this.served !== served) return;
     try {
-      const directories = [await realpath(directory), ...worktrees()];
-      if (this.served !== served) return;
-      served.directories = directories;
-      const { server } = served;
-      const handle = (call: ToolCall, signal: CancelSignal) => this.handle(call, signal);
+      const { server, directories } = served;
+      const handle = (call: ToolCall, signal: AbortSignal) => this.handle(call, signal);
       const place = { stateFolder, directories, server };
       served.endpoint = new ToolEndpoint({ ...place, handle, beginWrite, clock, logger });
       await served.endpoint.open();
@@ -130,11 +131,12 @@ export class ToolService implements Disposable {
     this.served = undefined;
   }
 
-  private async handle(call: ToolCall, signal: CancelSignal): Promise<ToolResult> {
+  private async handle(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
     const { connection, known, commands, clock } = this.options;
     const { runOf } = await import("../tools/runs.ts");
     const run = runOf(call.tool);
-    await connection.connect().catch(refuse);
+    await connection.connect(signal).catch(refuse);
+    signal.throwIfAborted();
     const { sessionID, messageID, callID, waitedMs, permitted } = call;
     const caller = { sessionID, messageID, callID, waitedMs, permitted, by: "agent" as const };
     return run(call.input, { caller, known, commands, signal, now: () => clock.now() });

@@ -2,7 +2,7 @@ import type { ActiveSession } from "../engine/active-session.ts";
 import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
 import type { TaskEngine } from "../engine/engine.ts";
 import { messageOf, Refusal, textOf } from "../engine/errors.ts";
-import { Emitter, unlessCancelled, type CancelSignal, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, unlessCancelled, type Disposable, type Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
@@ -86,7 +86,7 @@ export class Connecting implements Disposable {
   }
 
   /** Resolves once connected and up to date. */
-  async connect(signal?: CancelSignal): Promise<void> {
+  async connect(signal?: AbortSignal): Promise<void> {
     if (this.options.connection.state.kind !== "connected") await this.connectOrGiveUp(signal);
     await unlessCancelled(this.readFailure ? this.readAnew() : this.reading, signal, cancelled);
   }
@@ -123,7 +123,7 @@ export class Connecting implements Disposable {
     this.changes.dispose();
   }
 
-  private async connectOrGiveUp(signal: CancelSignal | undefined): Promise<void> {
+  private async connectOrGiveUp(signal: AbortSignal | undefined): Promise<void> {
     const wait = new AbortController();
     const stop = (): void => wait.abort();
     signal?.addEventListener("abort", stop);

@@ -4,6 +4,7 @@ import type { Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { installCommand, preparePrivateCopy } from "../opencode/install.ts";
 import { findOpenCode } from "../opencode/locate.ts";
+import { requireSupported } from "../opencode/version-look.ts";
 import { ServerEvents } from "../opencode/server-events.ts";
 import type {
   DaemonStatus,
@@ -125,7 +126,9 @@ export class Daemon implements FolderHost {
 
   async findExecutable({ path = "", env }: ExecutableSearch): Promise<string> {
     const { home } = this.options;
-    return (await findOpenCode({ configuredPath: path, env, home })).executable;
+    const { executable } = await findOpenCode({ configuredPath: path, env, home });
+    await requireSupported(executable, env);
+    return executable;
   }
 
   async installCommand({ isPrivate, env }: Installation): Promise<string | undefined> {

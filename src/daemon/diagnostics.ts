@@ -16,7 +16,7 @@ import { redactor, secretsIn } from "./redaction.ts";
 
 const LOG_LINES = 2_000;
 /** The variables whose names are listed; their values never are. */
-const TELLING = /^(?:OPENCODE|ASYNCAGENTS|XDG|NODE_|NO_PROXY|HTTPS?_PROXY|ELECTRON)/i;
+const LISTED = /^(?:OPENCODE|ASYNCAGENTS|XDG|NODE_|NO_PROXY|HTTPS?_PROXY|ELECTRON)/i;
 
 /** A folder as it is at the moment. */
 export interface DescribedFolder {
@@ -65,7 +65,7 @@ function describeFolder({ opened, windows, snapshot }: DescribedFolder): object 
     windows,
     connection,
     settings: describeSettings(opened.settings),
-    variables: Object.keys(opened.env).filter((name) => TELLING.test(name)),
+    variables: Object.keys(opened.env).filter((name) => LISTED.test(name)),
     counts: { sessions: sessions.length, subagents: subagents.length, requests: requests.length },
     tasks: tasks.map(describeTask),
   };

@@ -5,7 +5,8 @@ import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
 import { methodNames } from "../rpc/methods.ts";
 import type { Connecting } from "./connecting.ts";
-import { takeBack } from "./take-back.ts";
+import { inWords } from "./request-words.ts";
+import { planRevert } from "./revert-plan.ts";
 import { readImage } from "./workspace-image.ts";
 
 export interface FolderParts {
@@ -26,6 +27,7 @@ export function createFolderCalls({
   connecting,
   plugin,
 }: FolderParts): FolderCalls {
+  const folderOf = (sessionID: string): string => engine.worktreeWork.directoryOf(sessionID) ?? directory;
   const others: Omit<FolderCalls, keyof EngineCalls> = {
     worktreeChanges: (...args) => engine.worktreeWork.changes(...args),
     removeWorktree: (...args) => engine.worktreeWork.remove(...args),
@@ -42,10 +44,14 @@ export function createFolderCalls({
     listWorktrees: () => engine.worktreeWork.list(),
     cleanUpWorktree: (...args) => engine.worktreeWork.cleanUp(...args),
 
-    image: (id, path) => readImage(path, [engine.worktreeWork.directoryOf(id) ?? [], directory].flat()),
+    image: (id, path) => readImage(path, [folderOf(id), directory]),
     models: () => engine.catalog.models(),
     changes: (...args) => connection.server.changes(...args),
-    takeBack: async (...texts) => takeBack(...texts),
+    explainRequest: async ({ id }) => {
+      const request = engine.requests.find((one) => one.id === id);
+      return request && inWords(request, folderOf(request.sessionID), await engine.toolInput(request));
+    },
+    planRevert: async (...args) => planRevert(engine, ...args),
     ensureSession: () => session.ensure(),
 
     join: () => connecting.join(),

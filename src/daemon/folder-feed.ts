@@ -5,12 +5,14 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import type { Session } from "../engine/server-model.ts";
 import type { Child } from "../engine/subagent.ts";
 import { isTask } from "../engine/subagent.ts";
-import type { FolderChange, FolderSnapshot, MirroredSession } from "../rpc/contract.ts";
+import type { FolderChange, FolderSnapshot, MirroredRequest, MirroredSession } from "../rpc/contract.ts";
 import type { Connecting } from "./connecting.ts";
 import type { StateFile } from "./state-files.ts";
 import { ChangeBatcher } from "./change-batcher.ts";
+import { inWords } from "./request-words.ts";
 
 export interface FolderFeedOptions {
+  readonly directory: string;
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
   readonly connecting: Connecting;
@@ -52,7 +54,7 @@ export class FolderFeed implements Disposable {
         changes.note(`subagent ${id}`, read, urgencyOf(change));
       }),
       engine.onDidChangeRequests(() =>
-        changes.note("requests", () => ({ type: "requests", requests: engine.requests }), "now"),
+        changes.note("requests", () => ({ type: "requests", requests: this.requests() }), "now"),
       ),
       engine.onDidWarn((task) => changes.noteEvent({ type: "near-limit", task })),
       engine.onDidRefuse((refused) => changes.noteEvent({ type: "refused", refused })),
@@ -70,7 +72,7 @@ export class FolderFeed implements Disposable {
       sessions: engine.sessions().map(mirrored),
       tasks: engine.allTasks(),
       subagents: engine.subagents.all(),
-      requests: engine.requests,
+      requests: this.requests(),
       tombstones: state.load(),
       latestSessionID: session.id,
     };
@@ -78,6 +80,13 @@ export class FolderFeed implements Disposable {
 
   flush(): void {
     this.changes.flush();
+  }
+
+  private requests(): readonly MirroredRequest[] {
+    const { directory, engine } = this.options;
+    return engine.requests.map((request) =>
+      inWords(request, engine.worktreeWork.directoryOf(request.sessionID) ?? directory),
+    );
   }
 
   dispose(): void {

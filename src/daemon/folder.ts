@@ -1,3 +1,4 @@
+import { DisposableStore } from "../engine/disposable-store.ts";
 import { join } from "node:path";
 import { ToolService } from "../bridge/tool-service.ts";
 import { ActiveSession } from "../engine/active-session.ts";
@@ -60,7 +61,7 @@ export class DaemonFolder implements FolderService, Disposable {
   private env: Environment;
   private watched = false;
   /** In order of creation. */
-  private readonly parts: Disposable[] = [];
+  private readonly parts = new DisposableStore();
   private readonly connection: OpenCodeConnection;
   private readonly connecting: Connecting;
   private readonly engine: TaskEngine;
@@ -79,7 +80,7 @@ export class DaemonFolder implements FolderService, Disposable {
     this.connection = this.createConnection();
     const { connection } = this;
     const { server } = connection;
-    const engine = this.own(
+    const engine = this.parts.add(
       new TaskEngine({
         server,
         clock,
@@ -92,16 +93,16 @@ export class DaemonFolder implements FolderService, Disposable {
       }),
     );
     this.engine = engine;
-    const session = this.own(new ActiveSession(engine, server, logger));
+    const session = this.parts.add(new ActiveSession(engine, server, logger));
     const unasked = () => {
       if (this.settings.server.url !== undefined) return "join";
       // The last daemon didn't disconnect the folder: its server is still running, or has ended with the daemon.
       return state.isUsed ? "connect" : "nothing";
     };
-    const connecting = this.own(
+    const connecting = this.parts.add(
       new Connecting({ connection, engine, session, starts, unasked, clock, logger }),
     );
-    this.own(
+    this.parts.add(
       connection.onDidChangeState(({ kind }) => {
         // The folder rejoins a server whose connection was lost, but not one that it disconnected from on purpose.
         if (kind === "connected") state.setUsed(true);
@@ -109,7 +110,7 @@ export class DaemonFolder implements FolderService, Disposable {
       }),
     );
     this.connecting = connecting;
-    this.tools = this.own(
+    this.tools = this.parts.add(
       new ToolService({
         connection: connecting,
         isEnabled: () => this.settings.agentTools,
@@ -123,7 +124,9 @@ export class DaemonFolder implements FolderService, Disposable {
         logger,
       }),
     );
-    this.feed = this.own(new FolderFeed({ engine, session, connecting, state, clock, logger }));
+    this.feed = this.parts.add(
+      new FolderFeed({ directory, engine, session, connecting, state, clock, logger }),
+    );
     this.onDidChange = this.feed.onDidChange;
     this.calls = createFolderCalls({
       directory,
@@ -133,7 +136,7 @@ export class DaemonFolder implements FolderService, Disposable {
       connecting,
       plugin: () => this.plugin(),
     });
-    this.own(
+    this.parts.add(
       engine.onDidChange(({ before, after }) => {
         this.followAttention();
         if (before?.worktree?.directory !== after?.worktree?.directory) this.tools.update();
@@ -219,6 +222,9 @@ export class DaemonFolder implements FolderService, Disposable {
     if (kind === "connecting") return true;
     if (kind !== "connected" && kind !== "reconnecting") return false;
     if (!this.engine.isSettled()) return true;
+    // It cannot be asked. One of the user's own may never come back, but doesn't end with the daemon either; any other
+    // is restarted or given up soon.
+    if (kind === "reconnecting") return this.settings.server.url === undefined;
     try {
       // A parent that has just been notified may still be working on its notice.
       return (await this.connection.server.statuses()).size > 0;
@@ -248,19 +254,14 @@ export class DaemonFolder implements FolderService, Disposable {
   }
 
   dispose(): void {
-    for (const part of this.parts.splice(0).reverse()) part.dispose();
-  }
-
-  private own<T extends Disposable>(part: T): T {
-    this.parts.push(part);
-    return part;
+    this.parts.dispose();
   }
 
   private createConnection(): OpenCodeConnection {
     const { ownServers, events, graceMs, clock, logger } = this.shared;
     const { directory } = this;
     const env = (): Environment => this.env;
-    const connection = this.own(
+    const connection = this.parts.add(
       new OpenCodeConnection({
         directory,
         ownServers,
@@ -286,7 +287,7 @@ export class DaemonFolder implements FolderService, Disposable {
         logger,
       }),
     );
-    this.own(connection.onDidConnect(() => void this.plugin().refreshPlugin()));
+    this.parts.add(connection.onDidConnect(() => void this.plugin().refreshPlugin()));
     return connection;
   }
 

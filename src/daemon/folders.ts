@@ -6,8 +6,18 @@ import type { DescribedFolder } from "./diagnostics.ts";
 import { DaemonFolder, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
 
-/** How often to check, in milliseconds, whether the parents of stopped tasks have been notified. */
-const STOP_LOOK_MS = 500;
+/** How a folder without windows is watched for its end. Times are in milliseconds. */
+interface Watch {
+  /** How often to check whether it is running. */
+  readonly everyMs: number;
+  /** How long tasks may keep running. */
+  readonly keepMs: number;
+  /** Why they may not any longer, for the log. */
+  readonly why: string;
+}
+
+/** Of a folder whose tasks were cancelled: their parents may still have to be notified. */
+const STOPPED: Watch = { everyMs: 500, keepMs: 0, why: "the user stopped its background work" };
 
 /** A folder, and the windows that have it open. */
 interface OpenedFolder {
@@ -92,7 +102,7 @@ export class DaemonFolders {
         try {
           await held.folder.cancelAll();
         } finally {
-          if (held.windows.size === 0) await this.keepUntilLeft(held, STOP_LOOK_MS, 0);
+          if (held.windows.size === 0) await this.keepUntilLeft(held, STOPPED);
         }
       }),
     );
@@ -112,8 +122,7 @@ export class DaemonFolders {
 
   /** See `DaemonRequests.reopen`. */
   async reopen(directory: string, { env, onlyIfUsed }: Reopening): Promise<void> {
-    const { stateFolder, logger } = this.shared;
-    const { settings, isUsed } = await StateFile.open(stateFolder, directory, logger);
+    const { settings, isUsed } = await StateFile.open(directory, this.shared);
     if (settings && (isUsed || !onlyIfUsed)) await this.openWithoutWindow({ directory, settings, env });
   }
 
@@ -147,21 +156,23 @@ export class DaemonFolders {
     if (known) return known;
     const holding = this.begin(opened);
     this.folders.set(directory, holding);
-    holding.catch(() => this.folders.delete(directory));
+    holding.catch(() => {
+      this.folders.delete(directory);
+      this.changes.fire(this.count);
+    });
     this.changes.fire(this.count);
     return holding;
   }
 
   private async begin(opened: OpenFolder): Promise<OpenedFolder> {
     const { directory, settings, kept } = opened;
-    const { stateFolder, logger } = this.shared;
-    const state = await StateFile.open(stateFolder, directory, logger);
+    const state = await StateFile.open(directory, this.shared);
     if (kept) state.takeOver(kept);
     const folder = new DaemonFolder(opened, this.shared, state);
     const { keepWorkingMs } = settings;
     const held: OpenedFolder = { folder, windows: new Map(), keepWorkingMs, left: undefined };
     this.held.set(directory, held);
-    logger.info(`Opened ${directory}.`);
+    this.shared.logger.info(`Opened ${directory}.`);
     return held;
   }
 
@@ -176,15 +187,16 @@ export class DaemonFolders {
     folder.setWatched([...windows.values()].some(({ watched }) => watched));
     held.left?.abort();
     held.left = undefined;
-    if (windows.size === 0) void this.keepUntilLeft(held, this.shared.graceMs, held.keepWorkingMs);
+    if (windows.size > 0) return;
+    void this.keepUntilLeft(held, {
+      everyMs: this.shared.graceMs,
+      keepMs: held.keepWorkingMs,
+      why: "no window has had it open for as long as tasks may keep running",
+    });
   }
 
-  /**
-   * Keeps a folder without windows open while it is running. Resolves once it is closed or a window opens it again.
-   * @param everyMs how often to check whether it is running
-   * @param keepMs how long tasks may keep running
-   */
-  private async keepUntilLeft(held: OpenedFolder, everyMs: number, keepMs: number): Promise<void> {
+  /** Keeps a folder without windows open while it is running. Resolves once it is closed or a window opens it again. */
+  private async keepUntilLeft(held: OpenedFolder, { everyMs, keepMs, why }: Watch): Promise<void> {
     const { clock, logger } = this.shared;
     const { folder } = held;
     held.left?.abort();
@@ -202,9 +214,7 @@ export class DaemonFolders {
       // The parent of a task that has just ended must still be notified.
       const isOver = aloneMs >= keepMs + (folder.isNotifying() ? this.shared.graceMs : 0);
       if (!isOver) continue;
-      logger.warn(
-        `Stopping all tasks in ${folder.directory}: no window has had it open for as long as tasks may keep running.`,
-      );
+      logger.warn(`Stopping all tasks in ${folder.directory}: ${why}.`);
       break;
     }
     this.held.delete(folder.directory);

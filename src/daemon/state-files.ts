@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../engine/errors.ts";
-import { Emitter, type Event } from "../engine/event.ts";
-import type { Logger, TaskMemoryStore } from "../engine/ports.ts";
+import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import type { Clock, Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
@@ -13,6 +13,8 @@ import { codeOf } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
+/** The delay before a failed write is repeated, in milliseconds. */
+export const RETRY_MS = 10_000;
 
 const keptFile = z.extend(keptTasks, {
   v: z.literal(FILE_VERSION),
@@ -27,11 +29,18 @@ interface Kept extends KeptTasks {
   readonly settings?: FolderSettings | undefined;
 }
 
+interface Services {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** The state of a folder that outlives the daemon, in a file of the private state folder. */
 export class StateFile implements TaskMemoryStore {
   /** What remains to be written. Undefined if the file is up to date. */
   private unwritten: Kept | undefined;
   private writing: Promise<void> = Promise.resolve();
+  /** Set after a failed write, as a disk may be full only for a moment. */
+  private retry: Disposable | undefined;
   private readonly burials: Emitter<Tombstone>;
   /** Fires when the session of a task is gone. */
   readonly onDidBury: Event<Tombstone>;
@@ -39,17 +48,21 @@ export class StateFile implements TaskMemoryStore {
   private constructor(
     private readonly path: string,
     private kept: Kept,
-    private readonly logger: Logger,
+    private readonly services: Services,
   ) {
+    const { logger } = services;
     this.burials = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
     this.onDidBury = this.burials.event;
   }
 
   /** @param directory the folder's real path */
-  static async open(stateFolder: string, directory: string, logger: Logger): Promise<StateFile> {
+  static async open(
+    directory: string,
+    { stateFolder, clock, logger }: Services & { readonly stateFolder: string },
+  ): Promise<StateFile> {
     const name = createHash("sha256").update(directory).digest("hex").slice(0, 16);
     const path = join(stateFolder, `tasks-${name}.json`);
-    return new StateFile(path, await read(path, logger), logger);
+    return new StateFile(path, await read(path, logger), { clock, logger });
   }
 
   /** Adds what an earlier version of the extension kept. Call it before anything is loaded. */
@@ -96,26 +109,38 @@ export class StateFile implements TaskMemoryStore {
     if (JSON.stringify(kept) !== JSON.stringify(this.settings)) this.keep({ ...this.kept, settings: kept });
   }
 
-  /** Resolves when everything has been written, or could not be. */
-  written(): Promise<void> {
-    return this.writing;
+  /** Resolves when everything has been written, or could not be. Until the next change, nothing more is tried then. */
+  async written(): Promise<void> {
+    if (this.retry) this.keep(this.kept);
+    await this.writing;
+    // Somebody else may open the file from now on, and must not have it overwritten with what is older.
+    this.stopRetrying();
   }
 
   private keep(kept: Kept): void {
     this.kept = kept;
+    this.stopRetrying();
     const isDue = this.unwritten !== undefined;
     this.unwritten = kept;
     // Changes made while a write is in progress cause one more write.
     if (!isDue) this.writing = this.writing.then(() => this.write());
   }
 
+  private stopRetrying(): void {
+    this.retry?.dispose();
+    this.retry = undefined;
+  }
+
   private async write(): Promise<void> {
     const { unwritten } = this;
+    const { clock, logger } = this.services;
     this.unwritten = undefined;
     try {
       await writePrivateFile(this.path, JSON.stringify({ v: FILE_VERSION, ...unwritten }));
     } catch (error) {
-      this.logger.warn(`Couldn't write task state to ${this.path}: ${messageOf(error)}`);
+      logger.warn(`Couldn't write task state to ${this.path}: ${messageOf(error)}`);
+      // What has changed meanwhile is about to be written anyway.
+      if (!this.unwritten) this.retry = clock.after(RETRY_MS, () => this.keep(this.kept));
     }
   }
 }

@@ -18,11 +18,10 @@ export interface SessionSource {
 }
 
 /**
- * The session whose tasks are shown and to which new tasks are attached: the one that the user picked, otherwise the
- * one in which a user wrote last. The update time of a session is no criterion: every notice changes it.
+ * The session in which a user wrote last. Windows show its tasks and attach new ones to it, unless their user picked
+ * another one. The update time of a session is no criterion: every notice changes it.
  */
 export class ActiveSession implements Disposable {
-  private picked: string | undefined;
   private latest: string | undefined;
   private last: string | undefined;
   /** The most recently changed user message of each session. */
@@ -36,16 +35,12 @@ export class ActiveSession implements Disposable {
     private readonly source: SessionSource,
     private readonly server: AgentServer,
     private readonly logger: Logger,
-    /** The session picked earlier, if it was remembered. */
-    picked?: string,
   ) {
-    this.picked = picked;
     this.changes = new Emitter((error) => logger.error("A listener to the active session failed.", error));
     this.onDidChange = this.changes.event;
     this.subscriptions = [
       source.onDidChangeSession((id) => {
-        if (id === this.picked || id === this.latest || id === this.last || this.last === undefined)
-          this.announce();
+        if (id === this.latest || id === this.last || this.last === undefined) this.announce();
       }),
       server.onEvent((event) => {
         if (event.type === "message-changed" && event.info.role === "user")
@@ -58,28 +53,8 @@ export class ActiveSession implements Disposable {
   }
 
   /** Undefined if this folder has no session yet. */
-  get session(): Session | undefined {
-    return this.last === undefined ? undefined : this.source.session(this.last);
-  }
-
   get id(): string | undefined {
     return this.last;
-  }
-
-  /** Whether the user picked the active session. */
-  get isPicked(): boolean {
-    return this.picked !== undefined && this.id === this.picked;
-  }
-
-  /** The sessions that can be active, the most recently updated first. */
-  roots(): readonly Session[] {
-    return rootsOf(this.source.sessions());
-  }
-
-  /** Picks a session. Undefined returns to following the conversation. */
-  select(sessionID: string | undefined): void {
-    this.picked = sessionID;
-    this.announce();
   }
 
   /** The active session, created if the folder has none. */
@@ -98,7 +73,7 @@ export class ActiveSession implements Disposable {
 
   /** Finds the session in which a user wrote last. Called after each connect. */
   async refresh(): Promise<void> {
-    const candidates = this.roots().slice(0, CANDIDATES);
+    const candidates = rootsOf(this.source.sessions()).slice(0, CANDIDATES);
     const written = await Promise.all(
       candidates.map(async ({ id }) => {
         try {
@@ -134,7 +109,7 @@ export class ActiveSession implements Disposable {
 
   private announce(): void {
     const id = firstRoot(
-      [this.picked, this.latest, this.last],
+      [this.latest, this.last],
       (each) => this.source.session(each),
       () => this.source.sessions(),
     );

@@ -93,11 +93,11 @@ export function exceeded({ limit, scope, measure, amount }: LimitUse): TaskError
     BUDGET_EXCEEDED,
     scope === "task"
       ? sentence(
-          "Stopped at its limit of {0}. The user can increase the limit ({1}), then retry the task, or fork it to continue.",
+          "Stopped at its limit of {0}. The user can increase the limit ({1}), then retry or continue the task.",
           ...facts,
         )
       : sentence(
-          "Stopped because its batch reached its limit of {0}. The user can increase the limit ({1}), then retry the task, or fork it to continue.",
+          "Stopped because its batch reached its limit of {0}. The user can increase the limit ({1}), then retry or continue the task.",
           ...facts,
         ),
   );

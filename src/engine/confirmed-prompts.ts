@@ -20,13 +20,13 @@ export class ConfirmedPrompts {
     const { server, clock } = this.ports;
     const { messageID } = prompt;
     let timeout: Disposable | undefined;
+    let arrive: (how: Arrival) => void = () => undefined;
+    const arrival = new Promise<Arrival>((resolve) => (arrive = resolve));
     // Registered before sending, as the event can arrive before the response.
-    const arrival = new Promise<Arrival>((resolve) => {
-      this.sent.set(messageID, (isStored) => resolve(isStored ? "stored" : "lost"));
-      timeout = clock.after(STORING_MS, () => resolve("missing"));
-    });
+    this.sent.set(messageID, (isStored) => arrive(isStored ? "stored" : "lost"));
     try {
       await server.prompt(sessionID, prompt);
+      timeout = clock.after(STORING_MS, () => arrive("missing"));
       const outcome = await arrival;
       return outcome === "missing" && hasArrived(await server.message(sessionID, messageID))
         ? "stored"
@@ -42,6 +42,6 @@ export class ConfirmedPrompts {
   }
 
   disconnect(): void {
-    for (const settle of [...this.sent.values()]) settle(false);
+    for (const arrive of [...this.sent.values()]) arrive(false);
   }
 }

@@ -172,7 +172,7 @@ export class Ending {
     const wasActive = isActive(entry.record);
     const prompt = entry.turn?.prompt;
     const wasBuilt = prompt?.kind === "building";
-    if (wasBuilt) prompt.cancellation.cancel();
+    if (wasBuilt) prompt.abort.abort();
     return entry.serial.run(async () => {
       const { record } = entry;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);

@@ -2,7 +2,7 @@ import type { AgentCall } from "./agent-permissions.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Caller } from "./ending.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
-import type { CancelSignal, Disposable, Event } from "./event.ts";
+import type { Disposable, Event } from "./event.ts";
 import type { Tombstone } from "./find-task.ts";
 import { FolderTasks } from "./folder-tasks.ts";
 import type { ForkRequest, ForkStart } from "./fork/builder.ts";
@@ -10,7 +10,7 @@ import type { ForkPreview } from "./fork/preview.ts";
 import type { LaunchInput } from "./launcher.ts";
 import { givenDescription } from "./task-names.ts";
 import { createParts, type EngineParts } from "./parts.ts";
-import type { EnginePorts } from "./ports.ts";
+import { ServerFailure, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence, type Sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
@@ -28,6 +28,8 @@ import type { WorktreeWork } from "./worktree-work.ts";
 import { blockingTime, waitForEnd, type OutputOptions, type TaskOutput } from "./waiting.ts";
 
 export type { Caller } from "./ending.ts";
+import type { RequestRef } from "./requests.ts";
+
 export type { OpenRequest } from "./requests.ts";
 export type { EngineSettings } from "./settings.ts";
 
@@ -43,7 +45,7 @@ export interface ClearOptions {
  * Commands reject with a {@link Refusal} if they are not possible, and with a `ServerFailure` if the server failed. In
  * both cases nothing was changed, except for refusals with the code `partly-done`.
  */
-export class TaskEngine extends FolderTasks<Session> implements Disposable {
+export class TaskEngine extends FolderTasks<Session, PendingRequest> implements Disposable {
   protected readonly sessionTree: Family<Session>;
   protected readonly tasks: Family<Task>;
   readonly subagents: Family<Subagent>;
@@ -165,7 +167,7 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
   }
 
   /** What a fork would inherit, without launching it. */
-  async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+  async previewFork(request: ForkRequest, signal?: AbortSignal): Promise<ForkPreview> {
     return this.parts.forks.preview(request, signal);
   }
 
@@ -258,22 +260,25 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     const entry = this.registry.find(taskID);
     const { id } = entry.record;
     if (block) {
-      await waitForEnd(this, this.clock, [id], { timeout: blockingTime(timeout), signal });
+      await waitForEnd(this, this.clock, [id], { timeoutMs: blockingTime(timeout), signal });
       if (!this.registry.entry(id)) throw this.registry.unknown(id);
     }
-    const { status, finalMessageID } = entry.record;
-    const message =
-      finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
-    const result = message && answerText(message);
-    if (status === "completed" && entry.record.retrievedAt === undefined) {
-      const noted = this.noteRetrieval(entry);
-      // A caller that waited for the end should not also wait for this to be stored.
-      if (!block) await noted;
+    for (;;) {
+      const { status, endedAt, finalMessageID } = entry.record;
+      const message =
+        finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
+      const result = message && answerText(message);
+      if (status === "completed" && entry.record.retrievedAt === undefined) {
+        const noted = this.noteRetrieval(entry);
+        // A caller that waited for the end should not also wait for this to be stored.
+        if (!block) await noted;
+      }
+      const ended = isActive(entry.record) ? undefined : entry.record;
+      if (ended?.worktree) await this.parts.predictions.flush();
+      const changes = ended && (await this.parts.worktrees.changesAtEnd(ended));
+      // If a turn has begun or ended in the meantime, the result is that of another one.
+      if (entry.record.endedAt === endedAt) return { task: this.registry.snapshot(entry), result, changes };
     }
-    const ended = isActive(entry.record) ? undefined : entry.record;
-    if (ended?.worktree) await this.parts.predictions.flush();
-    const changes = ended && (await this.parts.worktrees.changesAtEnd(ended));
-    return { task: this.registry.snapshot(entry), result, changes };
   }
 
   /** What users do with isolated tasks and their work. */
@@ -322,9 +327,11 @@ export class TaskEngine extends FolderTasks<Session> implements Disposable {
     return part?.type === "tool" ? part.state.input : undefined;
   }
 
-  async answer(request: PendingRequest, answer: RequestAnswer): Promise<void> {
+  async answer({ sessionID, id: requestID }: RequestRef, answer: RequestAnswer): Promise<void> {
+    const request = this.parts.requests.get(requestID);
+    if (!request)
+      throw new ServerFailure("answer", "not-found", sentence("This request is no longer waiting."));
     await this.ports.server.answer(request, answer);
-    const { sessionID, id: requestID } = request;
     this.parts.synchronizer.accept({ type: "request-closed", sessionID, requestID });
   }
 

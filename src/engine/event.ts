@@ -6,17 +6,10 @@ export interface Disposable {
 /** A source of events. Has the shape of `vscode.Event`, so that both are interchangeable. */
 export type Event<T> = (listener: (value: T) => unknown) => Disposable;
 
-/** Tells a waiting call that its caller has cancelled. `AbortSignal` has this shape. */
-export interface CancelSignal {
-  readonly aborted: boolean;
-  addEventListener(type: "abort", listener: () => void): void;
-  removeEventListener(type: "abort", listener: () => void): void;
-}
-
 /** The promise's outcome, or a rejection with `reason()` as soon as the signal aborts. */
 export async function unlessCancelled<T>(
   promise: Promise<T>,
-  signal: CancelSignal | undefined,
+  signal: AbortSignal | undefined,
   reason: () => Error,
 ): Promise<T> {
   if (!signal) return promise;
@@ -28,30 +21,6 @@ export async function unlessCancelled<T>(
     return await Promise.race([promise, stopped]);
   } finally {
     signal.removeEventListener("abort", stop);
-  }
-}
-
-/** A source of a {@link CancelSignal}, like `AbortController`. */
-export class Cancellation {
-  private readonly listeners = new Set<() => void>();
-  private isAborted = false;
-  readonly signal: CancelSignal;
-
-  constructor() {
-    const isAborted = (): boolean => this.isAborted;
-    this.signal = {
-      get aborted() {
-        return isAborted();
-      },
-      addEventListener: (_, listener) => void this.listeners.add(listener),
-      removeEventListener: (_, listener) => void this.listeners.delete(listener),
-    };
-  }
-
-  cancel(): void {
-    if (this.isAborted) return;
-    this.isAborted = true;
-    for (const listener of [...this.listeners]) listener();
   }
 }
 

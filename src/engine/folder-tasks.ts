@@ -3,8 +3,7 @@ import { findTask, noSuchBatch, type Tombstone } from "./find-task.ts";
 import type { MirroredSession } from "./folder-changes.ts";
 import type { Clock } from "./ports.ts";
 import type { TaskChange, UnreadableTask } from "./registry.ts";
-import type { OpenRequest } from "./requests.ts";
-import type { PendingRequest } from "./server-model.ts";
+import type { OpenRequest, RequestRef } from "./requests.ts";
 import { isRunning, type Child, type Subagent } from "./subagent.ts";
 import type { Task } from "./task.ts";
 import { totals, type Totals } from "./totals.ts";
@@ -12,7 +11,7 @@ import { descendants, type Family } from "./tree.ts";
 import { waitForEnd, waitingTime, type WaitOptions } from "./waiting.ts";
 
 /** Read access to the tasks of a folder, shared by the engine and its mirror in windows. */
-export abstract class FolderTasks<S extends MirroredSession> {
+export abstract class FolderTasks<S extends MirroredSession, R extends RequestRef> {
   constructor(protected readonly clock: Clock) {}
 
   abstract readonly onDidChange: Event<TaskChange>;
@@ -20,7 +19,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
   /** Includes cleared tasks. Their parents are those that their records name. */
   protected abstract readonly tasks: Family<Task>;
   protected abstract readonly subagents: Family<Subagent>;
-  protected abstract readonly requests: readonly PendingRequest[];
+  protected abstract readonly requests: readonly R[];
   protected abstract readonly tombstones: readonly Tombstone[];
 
   session(sessionID: string): S | undefined {
@@ -74,7 +73,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
   }
 
   /** All requests that wait for a user, in any session of the folder, the oldest first. */
-  openRequests(): readonly OpenRequest[] {
+  openRequests(): readonly OpenRequest<R>[] {
     return this.requests.flatMap((request) => {
       const child = this.child(request.sessionID);
       return child && isRunning(child) ? [{ request, child }] : [];
@@ -82,7 +81,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
   }
 
   /** The permissions and questions that a task or subagent waits for, the oldest first. */
-  pendingRequests(id: string): readonly PendingRequest[] {
+  pendingRequests(id: string): readonly R[] {
     const child = this.childNamed(id);
     return isRunning(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
   }
@@ -126,7 +125,7 @@ export abstract class FolderTasks<S extends MirroredSession> {
   /** Waits for tasks to end. Resolves to their state at that time, without tasks that are gone. */
   async wait(taskIDs: readonly string[], options: WaitOptions = {}): Promise<readonly Task[]> {
     const ids = taskIDs.map((id) => this.find(id).id);
-    await waitForEnd(this, this.clock, ids, { ...options, timeout: waitingTime(options.timeout) });
+    await waitForEnd(this, this.clock, ids, { ...options, timeoutMs: waitingTime(options.timeoutMs) });
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 

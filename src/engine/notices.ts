@@ -19,6 +19,7 @@ const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
 /** After a lost connection, notices up to this age are verified again. */
 const RECENT_MS = 60_000;
+const CONNECTION_LOST = sentence("The connection was lost while the parent session was notified. Try again.");
 const NOT_STORED = sentence("The server accepted the notification but didn't store it.");
 
 /** The metadata key that marks a part of a notice. Its value is the ID of the ended task. */
@@ -105,7 +106,7 @@ export class Notices implements Disposable {
     if (notice.state !== "pending") return;
     this.held.delete(entry.record.parentSessionID, entry);
     const outcome = await this.notify(entry, notice.messageID, { waits: false });
-    if (!outcome) throw new UserFacingError(NOT_STORED);
+    if (!outcome) throw new UserFacingError(CONNECTION_LOST);
     await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
   }
 
@@ -133,10 +134,12 @@ export class Notices implements Disposable {
   }
 
   private async deliverAgain(entry: Entry): Promise<void> {
-    const { notice } = entry.record;
-    if (notice.state !== "delivered") return;
-    const { messageID } = notice;
-    this.registry.show(entry, { ...entry.record, notice: { state: "pending", messageID, attempts: 0 } });
+    await entry.serial.run(async () => {
+      const { notice } = entry.record;
+      if (notice.state !== "delivered") return;
+      const { messageID } = notice;
+      this.registry.show(entry, { ...entry.record, notice: { state: "pending", messageID, attempts: 0 } });
+    });
     await this.deliver(entry);
   }
 

@@ -22,10 +22,11 @@ import { Resume } from "./resume.ts";
 import { Steering } from "./steering.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
-import { isActive, waitingMessage } from "./task.ts";
+import { isActive, isTakenBack, waitingMessage } from "./task.ts";
 import { logTasks } from "./task-log.ts";
 import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
+import { Waits } from "./waits.ts";
 import { WorkTime } from "./work-time.ts";
 import { WorktreeWork } from "./worktree-work.ts";
 
@@ -43,6 +44,7 @@ export function createParts(ports: EnginePorts) {
   const worktrees = new TaskWorktrees(ports, registry, subagents);
   const predictions = new Predictions(ports, registry, worktrees);
   const work = new WorkTime(registry, requests, clock, logger);
+  const waits = new Waits(registry, requests, clock, logger);
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
   const confirmed = new ConfirmedPrompts(ports);
@@ -99,7 +101,9 @@ export function createParts(ports: EnginePorts) {
       // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();
-      const ended = after && waitingMessage(after) !== undefined && registry.entry(after.id);
+      // A message whose sending just failed waits for the next connect.
+      if (!after || waitingMessage(after) === undefined || isTakenBack(before, after)) return;
+      const ended = registry.entry(after.id);
       // The notice of the end comes first.
       if (ended) void Promise.resolve().then(() => resume.sendWaiting(ended));
     }),
@@ -118,6 +122,7 @@ export function createParts(ports: EnginePorts) {
     turns,
     guard,
     work,
+    waits,
     queue,
     predictions,
     worktrees,

@@ -11,6 +11,7 @@ type Action = PermissionRule["action"];
 
 const RANK: Readonly<Record<Action, number>> = { deny: 0, ask: 1, allow: 2 };
 const ALLOW: PermissionRule = { permission: "*", pattern: "*", action: "allow" };
+const WILD = /[*?]/;
 const ASK: PermissionRule = { permission: "*", pattern: "*", action: "ask" };
 
 export function evaluate(rules: Rules, permission: string, pattern: string): Action {
@@ -138,6 +139,10 @@ function overlaps(one: string, other: string): boolean {
 }
 
 function formsOverlap(one: string, other: string): boolean {
+  if (one === other || one === "*" || other === "*") return true;
+  // Most patterns differ in their first character, or are plain text.
+  const [first = "", second = ""] = [one[0], other[0]];
+  if ((first !== second && !WILD.test(first + second)) || !WILD.test(one + other)) return false;
   // `row[j]`: whether `one` from `i` on and `other` from `j` on have a match in common.
   let row: boolean[] = [];
   for (let i = one.length; i >= 0; i--) {

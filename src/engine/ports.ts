@@ -1,6 +1,6 @@
 import { UserFacingError } from "./errors.ts";
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
-import type { CancelSignal, Disposable, Event } from "./event.ts";
+import type { Disposable, Event } from "./event.ts";
 import type { Tombstone } from "./find-task.ts";
 import type { Random } from "./ids.ts";
 import type { Text } from "./sentence.ts";
@@ -121,7 +121,7 @@ export interface NewWorktree {
 
 /** A command to run in a worktree. */
 export interface WorktreeSetup extends Pick<SetupSettings, "command" | "timeout"> {
-  readonly signal: CancelSignal;
+  readonly signal: AbortSignal;
 }
 
 /** A file that differs from the state that a worktree began with. Paths are relative to the repository, with slashes. */
@@ -224,7 +224,7 @@ export interface Worktrees {
   predict(
     worktrees: readonly TaskWorktree[],
     changed: ReadonlySet<string>,
-    signal: CancelSignal,
+    signal: AbortSignal,
   ): Promise<ReadonlyMap<string, WorktreeState>>;
   /** All worktrees that were made for tasks in the folder's repository. */
   list(): Promise<readonly ListedWorktree[]>;

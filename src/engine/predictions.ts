@@ -1,5 +1,5 @@
 import { messageOf } from "./errors.ts";
-import { Cancellation, type Disposable } from "./event.ts";
+import type { Disposable } from "./event.ts";
 import type { EnginePorts, WorktreeState } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { isSame } from "./same.ts";
@@ -24,7 +24,7 @@ export class Predictions implements Disposable {
   private timer: Disposable | undefined;
   private running: Promise<void> | undefined;
   private pause = GATHER_MS;
-  private readonly end = new Cancellation();
+  private readonly end = new AbortController();
 
   constructor(
     private readonly ports: Pick<EnginePorts, "worktrees" | "clock" | "logger">,
@@ -68,7 +68,7 @@ export class Predictions implements Disposable {
   }
 
   dispose(): void {
-    this.end.cancel();
+    this.end.abort();
     this.timer?.dispose();
     this.timer = undefined;
   }

@@ -1,12 +1,17 @@
 import type { ConnectionState } from "./connection.ts";
 import { Emitter, type Disposable, type Event } from "./event.ts";
 import { withTombstone, type Tombstone } from "./find-task.ts";
-import type { FolderChange, FolderSnapshot, MirroredSession, Refused } from "./folder-changes.ts";
+import type {
+  FolderChange,
+  FolderSnapshot,
+  MirroredRequest,
+  MirroredSession,
+  Refused,
+} from "./folder-changes.ts";
 import { FolderTasks } from "./folder-tasks.ts";
 import type { Clock, Logger } from "./ports.ts";
 import type { TaskChange } from "./registry.ts";
 import { isSame } from "./same.ts";
-import type { PendingRequest } from "./server-model.ts";
 import type { Child, Subagent, SubagentChange } from "./subagent.ts";
 import { isActive, type Task } from "./task.ts";
 import { Tree } from "./tree.ts";
@@ -22,12 +27,12 @@ interface Difference<T> {
  * A window's mirror of a folder's engine: applies the engine's changes and answers like the engine. Listeners are
  * notified once all changes of a batch are applied.
  */
-export class ReadModel extends FolderTasks<MirroredSession> implements Disposable {
+export class ReadModel extends FolderTasks<MirroredSession, MirroredRequest> implements Disposable {
   protected sessionTree = sessionTree();
   protected tasks = childTree<Task>();
   protected subagents = childTree<Subagent>();
   private activeIDs = new Set<string>();
-  protected requests: readonly PendingRequest[] = [];
+  protected requests: readonly MirroredRequest[] = [];
   protected tombstones: readonly Tombstone[] = [];
   /** Sessions missing from the last `reset`, kept because the engine had not read the sessions yet. */
   private readonly unconfirmed = new Set<string>();
@@ -73,8 +78,8 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
 
   /** Applies changes of the engine, in order. */
   apply(changes: readonly FolderChange[]): void {
-    const tell = changes.flatMap((change) => this.take(change));
-    for (const each of tell) each();
+    const notifications = changes.flatMap((change) => this.take(change));
+    for (const notify of notifications) notify();
   }
 
   get connection(): ConnectionState {
@@ -128,8 +133,8 @@ export class ReadModel extends FolderTasks<MirroredSession> implements Disposabl
 
   private takeConnection(state: ConnectionState): readonly (() => void)[] {
     this.state = state;
-    const tell = () => this.connectionChanges.fire(state);
-    return state.kind === "connected" ? [...this.dropUnconfirmed(), tell] : [tell];
+    const notify = () => this.connectionChanges.fire(state);
+    return state.kind === "connected" ? [...this.dropUnconfirmed(), notify] : [notify];
   }
 
   private takeTask(id: string, after: Task | undefined): readonly (() => void)[] {

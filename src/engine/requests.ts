@@ -5,9 +5,12 @@ import type { PendingRequest, ServerEvent } from "./server-model.ts";
 import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 
+/** Names a request. */
+export type RequestRef = Pick<PendingRequest, "id" | "sessionID">;
+
 /** A permission or question that waits for a user, and the task or subagent that asks. */
-export interface OpenRequest {
-  readonly request: PendingRequest;
+export interface OpenRequest<R extends RequestRef = RequestRef> {
+  readonly request: R;
   readonly child: Child;
 }
 
@@ -29,6 +32,10 @@ export class Requests implements Disposable {
       registry.onDidChange((change) => this.follow(change)),
       subagents.onDidChange((change) => this.follow(change)),
     ];
+  }
+
+  get(id: string): PendingRequest | undefined {
+    return this.open.get(id);
   }
 
   all(): readonly PendingRequest[] {

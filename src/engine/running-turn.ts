@@ -1,5 +1,4 @@
 import type { LimitUse } from "./limit.ts";
-import type { Cancellation } from "./event.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { AgentError, Prompt } from "./server-model.ts";
 import { isActive, isQueued, type TaskRecord } from "./task.ts";
@@ -22,7 +21,7 @@ type PromptState =
   /** Not sent yet, or sent by an earlier process. */
   | { readonly kind: "unknown" }
   /** The conversation of a fork is being prepared. Nothing runs in its session yet. */
-  | { readonly kind: "building"; readonly cancellation: Cancellation }
+  | { readonly kind: "building"; readonly abort: AbortController }
   | SentPrompt
   | { readonly kind: "stored" };
 

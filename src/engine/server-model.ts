@@ -109,8 +109,11 @@ export type ToolState =
       readonly status: "error";
       readonly input: Readonly<Record<string, unknown>>;
       readonly error: string;
-      /** Whether a subagent was refused because the server's configuration does not allow subagents that deep. */
-      readonly isTooDeep?: boolean | undefined;
+      /**
+       * Why the server refused the call, if it did: a user rejected its permission or dismissed its question, or the
+       * server's configuration does not allow subagents that deep.
+       */
+      readonly refused?: "by-user" | "too-deep" | undefined;
       readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;
       readonly end: number;
@@ -121,6 +124,8 @@ export interface ToolPart extends PartBase {
   readonly tool: string;
   readonly callID: string;
   readonly state: ToolState;
+  /** For a call of the server's own tool for subagents: the session that it launched, once there is one. */
+  readonly subagent?: { readonly sessionID: string | undefined } | undefined;
   /** In events only: the files that the call reads or has written. Undefined if it does neither. */
   readonly files?: FileUse | undefined;
 }

@@ -8,6 +8,7 @@ import { requirePrompt } from "./launcher.ts";
 import { ServerFailure, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
+import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import { isActive, isQueued, shortID, waitingMessage, type Task, type TaskRecord } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
@@ -98,6 +99,12 @@ export class Steering {
   private async keep(entry: Entry, text: string): Promise<void> {
     const { record } = entry;
     if (!isActive(record) && record.status !== "completed") throw notRunning(record);
+    // Sending it again, should it get lost, takes its text from the record.
+    if (record.followUp?.messageID !== undefined && sentPrompt(entry))
+      throw new Refusal(
+        "wrong-status",
+        sentence("The message that waited is being sent. Try again in a moment."),
+      );
     const before = waitingMessage(record);
     const all = before === undefined ? text : `${before}\n\n${text}`;
     if (utf8Length(JSON.stringify(all)) > MAX_WAITING_BYTES)

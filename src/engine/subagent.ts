@@ -10,7 +10,7 @@ export interface Subagent {
   /** The session's ID. */
   readonly id: string;
   readonly parentSessionID: string;
-  /** The session's title, without the agent name that OpenCode appends. */
+  /** The session's title. */
   readonly description: string;
   /** Undefined if the server has not reported it yet. */
   readonly agent?: string | undefined;

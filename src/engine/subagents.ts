@@ -266,8 +266,7 @@ function snapshotOf({
     launchedBy: "other",
     id,
     parentSessionID: parentID,
-    // OpenCode appends the agent to the title; it is shown separately.
-    description: title.replace(/ \(@\S+ subagent\)$/, ""),
+    description: title,
     agent,
     model,
     status: progress ? "running" : (ending?.status ?? "idle"),

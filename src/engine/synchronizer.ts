@@ -234,5 +234,5 @@ export class Synchronizer implements Disposable {
 }
 
 function isTooDeep(part: Part): boolean {
-  return part.type === "tool" && part.state.status === "error" && part.state.isTooDeep === true;
+  return part.type === "tool" && part.state.status === "error" && part.state.refused === "too-deep";
 }

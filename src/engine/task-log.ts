@@ -1,7 +1,7 @@
 import type { Disposable } from "./event.ts";
 import type { Logger } from "./ports.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
-import { isActive, isQueued, shortID, type Phase, type Task, type TaskRecord } from "./task.ts";
+import { isActive, isQueued, isTakenBack, shortID, type Phase, type Task, type TaskRecord } from "./task.ts";
 
 /** The phases in which a task does nothing until something outside it happens. */
 const WAITING: readonly (Phase | undefined)[] = ["needs-permission", "needs-answer", "retrying", "stalled"];
@@ -46,6 +46,7 @@ function opening({ id, status, queued, agent, model, launchedBy, parentSessionID
 function statusLines(before: Task, after: Task): readonly string[] {
   if (before.status === after.status && before.resumeCount === after.resumeCount)
     return isQueued(before) && !isQueued(after) && isActive(after) ? ["started"] : [];
+  if (isTakenBack(before, after)) return ["follow-up refused"];
   const { status, error, endedAt, startedAt, toolCalls } = after;
   const change = `${before.status} → ${status}`;
   if (isActive(after) || endedAt === undefined) return [change];

@@ -1,5 +1,5 @@
 import { messageOf, Refusal } from "./errors.ts";
-import { Cancellation, Emitter, type CancelSignal, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
@@ -46,7 +46,7 @@ export interface Workplace {
 /** A setup command that is running, or has succeeded while its task could not be started yet. */
 interface Setup {
   readonly done: Promise<void>;
-  readonly cancellation: Cancellation;
+  readonly abort: AbortController;
 }
 
 /** What a task changed as of an end, while it is being read too. */
@@ -58,7 +58,7 @@ interface EndChanges {
 interface Remake {
   /** The ref under which the work is kept, if it was discarded. */
   readonly discarded?: string | undefined;
-  readonly signal?: CancelSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Decides where tasks work, and looks after the worktrees of isolated ones. */
@@ -149,7 +149,10 @@ export class TaskWorktrees implements Disposable {
         const base = bases.get(worktree.name) ?? worktree.base;
         const isStill = entry.record.worktree?.base === worktree.base;
         if (isStill && base !== worktree.base) await this.note(entry, { base });
-        await this.completeOutcome(entry);
+        await this.completeOutcome(entry).catch((error: unknown) => {
+          const id = shortID(entry.record.id);
+          this.ports.logger.warn(`Couldn't remove the worktree of task ${id}: ${messageOf(error)}`);
+        });
       }
       this.changed.fire();
     } catch (error) {
@@ -178,8 +181,8 @@ export class TaskWorktrees implements Disposable {
     if (worktree?.setup === undefined) return;
     let setup = this.setups.get(id);
     if (!setup) {
-      const cancellation = new Cancellation();
-      setup = { done: this.runSetup(worktree, cancellation), cancellation };
+      const abort = new AbortController();
+      setup = { done: this.runSetup(worktree, abort.signal), abort };
       this.setups.set(id, setup);
       this.registry.progressed(entry, () => entry.turn?.progress.onSetup(this.ports.clock.now()));
     }
@@ -197,7 +200,7 @@ export class TaskWorktrees implements Disposable {
 
   /** Stops the setup command of a task if it is running, and forgets it. */
   leaveSetup(taskID: string): void {
-    this.setups.get(taskID)?.cancellation.cancel();
+    this.setups.get(taskID)?.abort.abort();
     this.setups.delete(taskID);
   }
 
@@ -238,8 +241,8 @@ export class TaskWorktrees implements Disposable {
   }
 
   /**
-   * What an ended task has changed in its worktree, as of its end. Undefined if it has none, or if that cannot be read:
-   * then its end is told without.
+   * What an ended task has changed in its worktree, as of its end. Undefined if it has none, or if that cannot be
+   * read, which doesn't keep its parent from being notified.
    */
   async changesAtEnd({ id, worktree, endedAt }: TaskRecord): Promise<WorktreeChanges | undefined> {
     if (!worktree || endedAt === undefined) return undefined;
@@ -298,24 +301,27 @@ export class TaskWorktrees implements Disposable {
   async remake(entry: Entry, { discarded, signal }: Remake = {}): Promise<void> {
     const { worktrees, settings } = this.ports;
     const worktree = this.requireOwn(entry);
-    if (await worktrees.exists(worktree)) return;
+    const forgetOutcome = async (): Promise<void> => {
+      if (worktree.outcome) await this.note(entry, { outcome: undefined });
+    };
+    if (await worktrees.exists(worktree)) return forgetOutcome();
     const { isolation } = settings();
     // What was discarded comes back in any case.
     if (discarded === undefined) this.allowedSetup();
     await worktrees.remake(worktree, { ...isolation, discarded });
-    if (worktree.outcome) await this.note(entry, { outcome: undefined });
+    await forgetOutcome();
     this.changed.fire();
     if (!isolation.setup?.isAllowed) return;
-    const cancellation = new Cancellation();
-    signal?.addEventListener("abort", () => cancellation.cancel());
-    if (signal?.aborted) cancellation.cancel();
+    const abort = new AbortController();
+    signal?.addEventListener("abort", () => abort.abort());
+    if (signal?.aborted) abort.abort();
     const { id } = entry.record;
-    const done = this.runSetup(worktree, cancellation);
-    this.setups.set(id, { done, cancellation });
+    const done = this.runSetup(worktree, abort.signal);
+    this.setups.set(id, { done, abort });
     await done.finally(() => this.setups.delete(id));
   }
 
-  private async runSetup(worktree: TaskWorktree, { signal }: Cancellation): Promise<void> {
+  private async runSetup(worktree: TaskWorktree, signal: AbortSignal): Promise<void> {
     // The setting may have changed since the launch.
     const setup = this.allowedSetup();
     if (setup) await this.ports.worktrees.setUp(worktree, { ...setup, signal });
@@ -336,7 +342,7 @@ export class TaskWorktrees implements Disposable {
     throw new Refusal(
       "setup-not-allowed",
       sentence(
-        'The setup command of worktrees isn\'t allowed yet: {0}. The user can allow it with the command "Allow Setup Command"; then try again.',
+        "The setup command of worktrees isn't allowed yet: {0}. The user can allow it in VS Code; then try again.",
         setup.command,
       ),
     );

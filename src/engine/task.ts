@@ -29,7 +29,7 @@ export interface ForkRange {
 }
 
 /** A message that waits for the end of a task's turn, to be sent as a follow-up. */
-export interface FollowUp {
+interface FollowUp {
   readonly text: string;
   /** The ID of the prompt that it became. Kept until its turn ends, in case the prompt is lost. */
   readonly messageID?: string | undefined;
@@ -74,6 +74,16 @@ export type NoticeState =
    * is gone. The reason is one of our sentences in English, without values.
    */
   | { readonly state: "skipped"; readonly reason: string };
+
+/** A past turn, or a time in which the task waited for its user: from when, until when. */
+export type Span = readonly [what: "turn" | "wait", from: number, to: number];
+
+/** How many of the latest spans are kept. */
+const KEPT_SPANS = 12;
+
+export function withSpan(spans: readonly Span[] = [], span: Span): readonly Span[] {
+  return [...spans, span].slice(-KEPT_SPANS);
+}
 
 /** Where a task works: in the folder of its parent session, or in a Git worktree of its own. */
 export type Isolation = "folder" | "worktree";
@@ -141,6 +151,8 @@ export interface TaskRecord {
   readonly worked?: number | undefined;
   /** How many milliseconds the current turn has waited for a user. Only stored if there are limits. */
   readonly waited?: number | undefined;
+  /** The turns before the current or last one, and the waits for a user that are over, as far as they are kept. */
+  readonly spans?: readonly Span[] | undefined;
   /** The assistant message that ended the last turn. */
   readonly finalMessageID?: string | undefined;
   readonly error?: TaskError | undefined;
@@ -211,7 +223,7 @@ export interface IsolatedWork {
   readonly conflicts: readonly PredictedConflict[];
 }
 
-export interface PredictedConflict {
+interface PredictedConflict {
   /** The isolated task whose work doesn't fit. Undefined if it is the folder that doesn't. */
   readonly task?: { readonly id: string; readonly description: string } | undefined;
   /** Relative to the repository's top folder, with slashes. Not all if there are many. */
@@ -238,6 +250,11 @@ export interface Task extends TaskRecord {
 /** Whether the task's session is running or about to run. */
 export function isActive(task: Pick<TaskRecord, "status">): boolean {
   return task.status === "running" || task.status === "resumed";
+}
+
+/** Whether a follow-up was refused, which leaves the task as it was before. Its turn has not ended: it never began. */
+export function isTakenBack(before: TaskRecord, after: TaskRecord): boolean {
+  return after.status === "completed" && after.resumeCount < before.resumeCount;
 }
 
 /** Whether the task's last turn ended early, so that its session should not work for it any more. */

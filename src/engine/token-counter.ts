@@ -1,5 +1,3 @@
-import type { CancelSignal } from "./event.ts";
-
 /** Counts tokens with one widely used vocabulary. For models of other vendors the counts are estimates. */
 export interface TokenCounter {
   /**
@@ -7,5 +5,5 @@ export interface TokenCounter {
    * of N UTF-8 bytes (see `utf8Length`) has at most N tokens, so texts that are short enough need no counting. Rejects
    * immediately when the caller cancels, with a `Refusal` with the code `cancelled-by-caller`.
    */
-  count(texts: readonly string[], signal?: CancelSignal): Promise<readonly number[]>;
+  count(texts: readonly string[], signal?: AbortSignal): Promise<readonly number[]>;
 }

@@ -1,6 +1,6 @@
 import { Refusal } from "./errors.ts";
 import { sentence, type Sentence } from "./sentence.ts";
-import { shortID, type TaskError, type TaskRecord, type TaskStatus } from "./task.ts";
+import { shortID, withSpan, type TaskError, type TaskRecord, type TaskStatus } from "./task.ts";
 
 /** What can happen to a task once it exists. `at` is in milliseconds since 1970. */
 export type TaskEvent =
@@ -61,9 +61,11 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         ...record,
         status,
         startedAt: event.at,
+        endedAt: undefined,
         promptMessageID: event.promptMessageID,
         resumeCount: record.resumeCount + 1,
         waited: undefined,
+        spans: withSpan(record.spans, ["turn", record.startedAt, record.endedAt ?? record.startedAt]),
       };
   }
 }

@@ -9,7 +9,7 @@ export const INTERRUPTED = taskError(
 
 export const NEVER_STARTED = taskError(
   "NeverStarted",
-  sentence("The task was created, but its prompt was never started. Launch it again as a new task."),
+  sentence("The task was created, but its prompt was never started. Retry it as a new task."),
 );
 
 export const NEVER_ANSWERED = taskError(
@@ -22,13 +22,11 @@ export function promptLost({ status, isForked }: TaskRecord): TaskError {
   return taskError(
     "PromptLost",
     status === "resumed"
-      ? sentence(
-          "The follow-up was lost before the server stored it. Fork the task to continue from its conversation.",
-        )
+      ? sentence("The follow-up was lost before the server stored it. Continue the task as a new one.")
       : isForked
         ? sentence(
-            "The conversation and the prompt were lost before the server stored them. Launch the task again as a new task.",
+            "The conversation and the prompt were lost before the server stored them. Retry the task as a new one.",
           )
-        : sentence("The prompt was lost before the server stored it. Launch the task again as a new task."),
+        : sentence("The prompt was lost before the server stored it. Retry the task as a new one."),
   );
 }

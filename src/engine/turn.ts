@@ -121,8 +121,5 @@ function lastToolStatus(message: Message): string {
 
 /** The tool whose permission or question a user rejected, which ends a turn without an error. */
 function refusedCall(message: Message): string | undefined {
-  return tools(message).find(
-    ({ state }) =>
-      state.status === "error" && /rejected permission|dismissed this question/.test(state.error),
-  )?.tool;
+  return tools(message).find(({ state }) => state.status === "error" && state.refused === "by-user")?.tool;
 }

@@ -92,9 +92,6 @@ export class TurnWatcher implements Disposable {
     this.connectedAt = this.clock.now();
     const active = this.registry.active();
     if (active.length === 0) return;
-    // The server may have been replaced, so prompts may have been lost.
-    for (const { turn } of active)
-      if (turn?.prompt.kind === "sent") turn.prompt = { ...turn.prompt, isDoubtful: true };
     await Promise.all(
       active.filter(({ turn }) => turn?.kind === "working").map((entry) => this.rebuildProgress(entry)),
     );
@@ -110,10 +107,12 @@ export class TurnWatcher implements Disposable {
 
   disconnect(): void {
     this.connected = false;
-    // Earlier observations prove nothing about a server that was disconnected.
+    // Earlier observations prove nothing about a server that was disconnected. If it is replaced, prompts are lost.
     for (const { turn } of this.registry.active()) {
-      if (turn) turn.suspicion = undefined;
-      if (turn?.kind === "working") turn.seenAtWork = 0;
+      if (!turn) continue;
+      turn.suspicion = undefined;
+      if (turn.kind === "working") turn.seenAtWork = 0;
+      if (turn.prompt.kind === "sent") turn.prompt = { ...turn.prompt, isDoubtful: true };
     }
     this.timer?.dispose();
     this.timer = undefined;
@@ -148,9 +147,14 @@ export class TurnWatcher implements Disposable {
 
   /** Whether an event showed recently that the task is running, and the stream would have reported its end. */
   private isVouchedFor(turn: RunningTurn | undefined): boolean {
-    const now = this.clock.now();
     const seenAtWork = turn?.kind === "working" ? turn.seenAtWork : 0;
-    return now - this.heardAt < HEARTBEAT_MS && now - seenAtWork < VOUCHED_MS;
+    return this.isWithin(HEARTBEAT_MS, this.heardAt) && this.isWithin(VOUCHED_MS, seenAtWork);
+  }
+
+  private isWithin(ms: number, since: number): boolean {
+    const age = this.clock.now() - since;
+    // It is negative if the clock was set back since then.
+    return age >= 0 && age < ms;
   }
 
   private noteStalls(entries: readonly Entry[]): void {
@@ -358,9 +362,7 @@ export function endOf(turn: EndedTurn): TaskEvent {
           )
         : taskError(
             "NoAnswer",
-            sentence(
-              "The turn ended after a tool call, without an answer. Fork the task to continue from its conversation.",
-            ),
+            sentence("The turn ended after a tool call, without an answer. Continue the task as a new one."),
           );
       return failed(turn.at, error, turn.messageID);
     }

@@ -1,5 +1,5 @@
 import { Refusal } from "./errors.ts";
-import type { CancelSignal, Disposable, Event } from "./event.ts";
+import type { Disposable, Event } from "./event.ts";
 import type { Clock, WorktreeChanges } from "./ports.ts";
 import type { TaskChange } from "./registry.ts";
 import { sentence } from "./sentence.ts";
@@ -9,8 +9,8 @@ export interface WaitOptions {
   /** Whether to wait until all tasks have ended, or any of them. */
   readonly mode?: "all" | "any" | undefined;
   /** How long to wait at most, in milliseconds. Undefined means no limit. */
-  readonly timeout?: number | undefined;
-  readonly signal?: CancelSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A source of tasks and their changes. */
@@ -27,7 +27,7 @@ export function waitForEnd(
   source: TaskSource,
   clock: Clock,
   ids: readonly string[],
-  { mode = "all", timeout, signal }: WaitOptions,
+  { mode = "all", timeoutMs, signal }: WaitOptions,
 ): Promise<void> {
   const hasEnded = (id: string): boolean => {
     const task = source.get(id);
@@ -38,19 +38,19 @@ export function waitForEnd(
 
   return new Promise((resolve, reject) => {
     const held: Disposable[] = [];
-    const settle = (outcome: () => void): void => {
+    const end = (outcome: () => void): void => {
       for (const each of held) each.dispose();
       outcome();
     };
     const cancel = (): void =>
-      settle(() =>
+      end(() =>
         reject(new Refusal("cancelled-by-caller", sentence("Waiting was cancelled. The tasks continue."))),
       );
     if (signal?.aborted) return cancel();
-    if (isOver() || timeout === 0) return resolve();
+    if (isOver() || timeoutMs === 0) return resolve();
 
-    held.push(source.onDidChange(({ id }) => void (ids.includes(id) && isOver() && settle(resolve))));
-    if (timeout !== undefined) held.push(clock.after(timeout, () => settle(resolve)));
+    held.push(source.onDidChange(({ id }) => void (ids.includes(id) && isOver() && end(resolve))));
+    if (timeoutMs !== undefined) held.push(clock.after(timeoutMs, () => end(resolve)));
     if (signal) {
       signal.addEventListener("abort", cancel);
       held.push({ dispose: () => signal.removeEventListener("abort", cancel) });
@@ -67,7 +67,7 @@ export interface OutputOptions {
   readonly block?: boolean | undefined;
   /** How long a blocking output waits, in seconds: 30 by default, at most 600. Ignored without `block`. */
   readonly timeout?: number | undefined;
-  readonly signal?: CancelSignal | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How long a blocking output waits, in milliseconds. */

@@ -1,6 +1,5 @@
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
 import { messageOf } from "./errors.ts";
-import type { CancelSignal } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Predictions } from "./predictions.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
@@ -48,7 +47,7 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     const done = await this.parts.git.bringBack(plan, choices, unsaved);
     if (!isActive(entry.record) && plan.files.every(({ path }) => choices.some((one) => one.path === path)))
-      await this.settle(entry, "broughtBack");
+      await this.recordOutcome(entry, "broughtBack");
     return done;
   }
 
@@ -73,7 +72,7 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     const worktree = await this.present(entry);
     await this.parts.git.createBranch(worktree, { name, message: entry.record.description });
-    if (!isActive(entry.record)) await this.settle(entry, "branched");
+    if (!isActive(entry.record)) await this.recordOutcome(entry, "branched");
   }
 
   /** Resolves to the Git ref under which the work is kept for 30 days. */
@@ -101,7 +100,7 @@ export class WorktreeWork {
   }
 
   /** See {@link TaskWorktrees.remake}. */
-  async remake(taskID: string, signal?: CancelSignal): Promise<void> {
+  async remake(taskID: string, signal?: AbortSignal): Promise<void> {
     await this.parts.worktrees.remake(this.find(taskID), { signal });
   }
 
@@ -146,7 +145,7 @@ export class WorktreeWork {
   }
 
   /** Notes what became of the work and removes the worktree, which is no longer needed. */
-  private async settle(entry: Entry, outcome: TaskWorktree["outcome"]): Promise<void> {
+  private async recordOutcome(entry: Entry, outcome: TaskWorktree["outcome"]): Promise<void> {
     const { worktrees, logger } = this.parts;
     await worktrees.note(entry, { outcome });
     try {

@@ -1,6 +1,5 @@
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
-import type { CancelSignal } from "../engine/event.ts";
 import type {
   NewWorktree,
   WorktreeChanges,
@@ -10,7 +9,6 @@ import type {
 } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { TaskWorktree } from "../engine/task.ts";
-import { abortable } from "./abortable.ts";
 import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
@@ -197,9 +195,9 @@ export class FolderWorktrees implements Worktrees {
   predict(
     worktrees: readonly TaskWorktree[],
     changed: ReadonlySet<string>,
-    signal: CancelSignal,
+    signal: AbortSignal,
   ): Promise<ReadonlyMap<string, WorktreeState>> {
-    return abortable(signal, (abort) => this.predictions.of(worktrees, changed, abort));
+    return this.predictions.of(worktrees, changed, signal);
   }
 
   async list(): Promise<readonly ListedWorktree[]> {

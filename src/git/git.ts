@@ -75,7 +75,7 @@ export async function askGit(
   const { code, stdout, stderr, isTooLong } = await run(directory, args, options);
   signal?.throwIfAborted();
   if (isTooLong)
-    throw new GitError(sentence("Git printed more than can be read (git {0}).", nameOf(args)), "");
+    throw new GitError(sentence("Git's output is too long to read (git {0}).", nameOf(args)), "");
   if (code === 0 || (code !== undefined && accept.includes(code))) return { code, stdout };
   throw new GitError(reason(args, stderr), stderr);
 }
@@ -154,7 +154,7 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
 
 function notStarted(error: Error): Text {
   return (error as NodeJS.ErrnoException).code === "ENOENT"
-    ? sentence("Git isn't installed or not on the PATH. Install Git 2.38 or later, then try again.")
+    ? sentence("Git isn't installed or isn't on PATH. Install Git 2.38 or later, then try again.")
     : sentence("Git couldn't be started: {0}", error.message);
 }
 

@@ -1,4 +1,4 @@
-import { lstat, mkdir } from "node:fs/promises";
+import { lstat, mkdir, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
@@ -18,7 +18,7 @@ import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
 import { markUnclaimed } from "./unclaimed.ts";
 
 /** What a worktree contains at first: the folder as it is, or its last commit. */
-export type StartFrom = "what-you-see" | "head";
+type StartFrom = "what-you-see" | "head";
 
 export interface MakeWorktree {
   /** The folder for which it is made: the repository's top folder or one below it. */
@@ -37,8 +37,9 @@ export interface MakeWorktree {
 
 export interface MadeWorktree {
   readonly name: string;
-  /** The folder's equivalent in the worktree. */
+  /** The folder's equivalent in the worktree; a real path. */
   readonly directory: string;
+  /** A real path. */
   readonly root: string;
   /** A commit of the state from which it was made. */
   readonly base: string;
@@ -63,10 +64,12 @@ export async function makeWorktree(options: MakeWorktree): Promise<MadeWorktree>
     from === "head" ? await headState(directory, signal) : await snapshot(directory, { unsaved, signal });
   const contents = { head: start.head ?? start.commit, tree: start.tree };
   for (const name of candidates(options.name)) {
-    const root = join(worktreesFolder(repository, location), name);
-    if ((await exists(root)) || !(await reserve(directory, name, start, signal))) continue;
+    const path = join(worktreesFolder(repository, location), name);
+    if ((await exists(path)) || !(await reserve(directory, name, start, signal))) continue;
     try {
-      await checkOut(repository, { name, root, contents, signal });
+      await checkOut(repository, { name, root: path, contents, signal });
+      // Its location may lead through a symbolic link, but folders are compared by their real paths.
+      const root = await realpath(path);
       if (unclaimedFor !== undefined) await markUnclaimed(repository, name, unclaimedFor);
       await updateRefs(directory, { remove: [refs.making(name)] });
       return { name, directory: inTree(root, repository), root, base: start.commit, head: start.head };
@@ -101,7 +104,7 @@ export async function remakeWorktree(options: RemakeWorktree, state?: string): P
   const contents = await lastContents(folder, { name, state, signal });
   if (!contents)
     throw new UserFacingError(
-      sentence('No state of the worktree "{0}" was kept, so it can\'t be made again.', name),
+      sentence('The worktree "{0}" can\'t be recreated because no state of it was saved.', name),
     );
   await updateRefs(folder, { set: { [refs.changing(name)]: contents.head } });
   try {

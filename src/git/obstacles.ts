@@ -53,7 +53,7 @@ async function versionObstacle(
   return isNew
     ? undefined
     : sentence(
-        "A worktree needs Git {0} or later, and this is {1}. Update Git, or run the task in the folder instead.",
+        "Worktrees require Git {0} or later, but {1} is installed. Update Git, or run the task in the folder instead.",
         OLDEST.join("."),
         `${major}.${minor}`,
       );

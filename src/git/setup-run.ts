@@ -1,9 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
-import type { CancelSignal } from "../engine/event.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import { abortable } from "./abortable.ts";
 import { findRepository } from "./repository.ts";
 import { runSetup, type SetupCommand, type SetupEnd } from "./setup-command.ts";
 
@@ -24,31 +22,32 @@ export async function readLog(directory: string): Promise<string | undefined> {
   }
 }
 
-interface Start extends Omit<SetupCommand, "signal" | "onOutput"> {
-  readonly signal: CancelSignal;
-}
-
 /** One run of the setup command in a worktree. */
 export class SetupRun {
-  private kept = Buffer.alloc(0);
+  /** Undefined once it is in the log. */
+  private kept: Buffer | undefined = Buffer.alloc(0);
 
   /** @param log the file for the output */
   constructor(private readonly log: string) {}
 
-  /** The end of the output so far. */
-  get output(): string {
-    return this.kept.toString();
+  /** The end of the output so far. Undefined once it can be read from the log. */
+  get output(): string | undefined {
+    return this.kept?.toString();
   }
 
   /** Runs the command. Rejects with a `UserFacingError` unless it succeeds. */
-  async start({ signal, ...command }: Start): Promise<void> {
+  async start(command: Omit<SetupCommand, "onOutput">): Promise<void> {
+    let kept = Buffer.alloc(0);
     const onOutput = (chunk: Buffer): void => {
-      this.kept = Buffer.concat([this.kept, chunk]).subarray(-MAX_OUTPUT);
+      this.kept = kept = Buffer.concat([kept, chunk]).subarray(-MAX_OUTPUT);
     };
-    const end = await abortable(signal, (abort) => runSetup({ ...command, signal: abort, onOutput }));
-    await writeFile(this.log, this.kept).catch(() => {
+    const end = await runSetup({ ...command, onOutput });
+    try {
+      await writeFile(this.log, kept);
+      this.kept = undefined;
+    } catch {
       // The worktree was removed meanwhile.
-    });
+    }
     const problem = problemOf(end, command.timeout);
     if (problem !== undefined) throw new UserFacingError(problem);
   }

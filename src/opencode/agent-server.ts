@@ -36,15 +36,18 @@ import {
 import * as schemas from "./schemas.ts";
 import { ReportedPermissions } from "./reported-permissions.ts";
 import { SessionDirectories } from "./session-directories.ts";
+import { SharedReads } from "./shared-reads.ts";
 
 /** More sessions than any folder has. Without a limit the server returns only the newest 100. */
-const ALL_SESSIONS = 10_000;
+const ALL_SESSIONS = 1_000_000;
 
 /** The engine's interface to a server, implemented with OpenCode's SDK. */
 export class OpenCodeAgentServer implements AgentServer {
   /** OpenCode 1 never does. */
   readonly resumesTurns = false;
   private readonly recordWrites = new KeyedQueue();
+  /** Tasks that are launched or end together ask for the same. */
+  private readonly reads = new SharedReads();
   private readonly reportedPermissions: ReportedPermissions;
 
   constructor(
@@ -142,11 +145,14 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   session(sessionID: string): Promise<Session | undefined> {
-    return unlessGone(this.getSession(sessionID, schemas.session));
+    return unlessGone(
+      this.reads.run(`session ${sessionID}`, () => this.getSession(sessionID, schemas.session)),
+    );
   }
 
   async permissions(sessionID: string): Promise<readonly PermissionRule[]> {
-    return (await unlessGone(this.getSession(sessionID, schemas.sessionPermissions))) ?? [];
+    const read = () => this.getSession(sessionID, schemas.sessionPermissions);
+    return (await unlessGone(this.reads.run(`permissions ${sessionID}`, read))) ?? [];
   }
 
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
@@ -218,7 +224,9 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   messages(sessionID: string, limit?: number): Promise<readonly Message[]> {
-    return this.call("GET", messagesRequest(sessionID, limit), z.array(schemas.message));
+    return this.reads.run(`messages ${sessionID} ${limit}`, () =>
+      this.call("GET", messagesRequest(sessionID, limit), z.array(schemas.message)),
+    );
   }
 
   async changes(sessionID: string, since: number): Promise<SessionChanges> {
@@ -239,7 +247,8 @@ export class OpenCodeAgentServer implements AgentServer {
       url: "/session/{sessionID}/message/{messageID}",
       path: { sessionID, messageID },
     } satisfies api.SessionMessageData;
-    return unlessGone(this.call("GET", request, schemas.message));
+    const read = () => this.call("GET", request, schemas.message);
+    return unlessGone(this.reads.run(`message ${sessionID} ${messageID}`, read));
   }
 
   releaseDirectory(directory: string): Promise<void> {
@@ -261,7 +270,11 @@ export class OpenCodeAgentServer implements AgentServer {
     return this.call("POST", request, ignored);
   }
 
-  async statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
+  statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
+    return this.reads.run("statuses", () => this.readStatuses());
+  }
+
+  private async readStatuses(): Promise<ReadonlyMap<string, SessionStatus>> {
     const request = { url: "/session/status" } satisfies api.SessionStatusData;
     const statuses = z.record(z.string(), schemas.sessionStatus);
     const all = await this.everywhere((directory) =>
@@ -271,7 +284,8 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   agents(): Promise<readonly AgentInfo[]> {
-    return this.call("GET", { url: "/agent" } satisfies api.AppAgentsData, z.array(schemas.agent));
+    const request = { url: "/agent" } satisfies api.AppAgentsData;
+    return this.reads.run("agents", () => this.call("GET", request, z.array(schemas.agent)));
   }
 
   models(): Promise<readonly ModelInfo[]> {

@@ -1,4 +1,4 @@
-import { unlessCancelled as orElse, type CancelSignal } from "../engine/event.ts";
+import { unlessCancelled as orElse } from "../engine/event.ts";
 
 /** The error of a call that its caller cancelled. */
 export function cancelled(): DOMException {
@@ -10,7 +10,7 @@ export function isCancelled(error: unknown): boolean {
 }
 
 /** The promise's outcome, or a rejection with `cancelled()` as soon as the signal aborts. */
-export function unlessCancelled<T>(promise: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
+export function unlessCancelled<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return orElse(promise, signal, cancelled);
 }
 

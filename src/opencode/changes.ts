@@ -10,14 +10,13 @@ import {
   type FileStep,
   type TurnSteps,
 } from "./file-steps.ts";
+import { SUBAGENT_TOOL } from "./schemas.ts";
 
 /*
  * Determines which files a session changed. Snapshots show what changed in the folder, but not who changed it, so each
  * difference is compared with the tools of the step and with what other sessions did at the same time.
  */
 
-/** OpenCode's tool that runs a subagent, which works in a child session. */
-const SUBAGENT_TOOL = "task";
 /** How many messages of another session are searched for simultaneous changes. */
 const OTHERS_MESSAGES = 200;
 /** How many other sessions are read at a time: a folder can have hundreds, and complete messages are large. */

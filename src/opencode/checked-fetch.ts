@@ -11,7 +11,7 @@ const BODILESS = [204, 205, 304];
 /**
  * Like `fetch`, for a server of this machine whose port another program takes if it ends. Nothing is sent over a
  * connection before `isOwn`, asked after the connection was made, has said that the server listens there: then it is
- * connected with the server, even if that ends at this moment. Redirects are not followed.
+ * connected with the server, even if that ends at this moment. If it rejects, so does the call. Redirects are not followed.
  */
 export function checkedFetch(isOwn: () => Promise<boolean>): typeof fetch {
   const agent = new CheckedAgent(isOwn);
@@ -51,8 +51,13 @@ class CheckedAgent extends Agent {
     await once(socket, "connect");
     // Until a request takes the socket, nobody else listens for its errors.
     socket.on("error", () => undefined);
-    if ((await this.isOwn()) && !socket.destroyed) return socket;
-    socket.destroy();
+    let isOwn = false;
+    try {
+      isOwn = (await this.isOwn()) && !socket.destroyed;
+    } finally {
+      if (!isOwn) socket.destroy();
+    }
+    if (isOwn) return socket;
     // For callers the same as a port on which nobody listens.
     throw Object.assign(new Error("the server has ended"), { code: "ECONNREFUSED" });
   }

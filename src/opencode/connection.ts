@@ -4,7 +4,7 @@ import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure, ConnectionState, ProgramCall } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
 import { Emitter } from "../engine/event.ts";
-import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
+import type { Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { sessionOf, type ServerEvent } from "../engine/server-model.ts";
@@ -139,7 +139,7 @@ export class OpenCodeConnection implements Disposable {
   }
 
   /** Connects, starting a server if none is running. Resolves when connected; rejects with a `ConnectionError`. */
-  async connect(signal?: CancelSignal): Promise<void> {
+  async connect(signal?: AbortSignal): Promise<void> {
     if (this.current.kind === "connected") return;
     if (this.current.kind === "reconnecting") {
       const outcome = this.outcome();
@@ -201,7 +201,7 @@ export class OpenCodeConnection implements Disposable {
   }
 
   /** Waits for the attempt until the signal aborts. An attempt that nobody waits for any more is cancelled. */
-  private async join(attempt: Attempt, signal?: CancelSignal): Promise<boolean> {
+  private async join(attempt: Attempt, signal?: AbortSignal): Promise<boolean> {
     attempt.waiting++;
     try {
       return await unlessCancelled(attempt.result, signal);

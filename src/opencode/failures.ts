@@ -55,6 +55,13 @@ export const failures = {
     ),
   }),
 
+  /** Of a server that the extension started. */
+  silent: (url: string) => ({
+    code: "unreachable" as const,
+    message: sentence("No OpenCode server responds at {0}.", url),
+    remedy: sentence("Connect again. If that doesn't help, restart the server."),
+  }),
+
   lost: () => ({
     code: "unreachable" as const,
     message: sentence("The connection to the OpenCode server of this folder was lost."),

@@ -68,16 +68,19 @@ export async function awaitHealth(
   withinMs: number,
   signal?: AbortSignal,
 ): Promise<Health> {
-  const end = Date.now() + withinMs;
+  const end = performance.now() + withinMs;
   for (;;) {
     const health = await probe(access, signal);
-    if (health.kind !== "no-answer" || signal?.aborted || Date.now() >= end) return health;
+    if (health.kind !== "no-answer" || signal?.aborted || performance.now() >= end) return health;
     await new Promise((resolve) => setTimeout(resolve, PROBE_PAUSE_MS));
   }
 }
 
-/** Why a server with this health cannot be used. Undefined if it can. */
-export function healthFailure(health: Health, url: string): ConnectionFailure | undefined {
+/**
+ * Why a server with this health cannot be used. Undefined if it can.
+ * @param own whether the extension started it
+ */
+export function healthFailure(health: Health, url: string, own: boolean): ConnectionFailure | undefined {
   switch (health.kind) {
     case "healthy":
       return versionFailure(health.version, url);
@@ -87,7 +90,7 @@ export function healthFailure(health: Health, url: string): ConnectionFailure | 
       return failures.notOpenCode(url);
     case "no-answer":
     case "nobody-there":
-      return failures.unreachable(url);
+      return own ? failures.silent(url) : failures.unreachable(url);
   }
 }
 

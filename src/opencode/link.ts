@@ -122,7 +122,7 @@ export class Link implements Disposable {
     this.use(server);
     const health = await awaitHealth(server, HEALTH_TIMEOUT_MS, signal);
     signal.throwIfAborted();
-    const failure = healthFailure(health, server.url);
+    const failure = healthFailure(health, server.url, attachment.own);
     if (failure) {
       // An own server may just have crashed; its attachment then reports the restart or the end soon.
       const isFinal =
@@ -149,12 +149,19 @@ export class Link implements Disposable {
   }
 
   private use(server: RunningServer): void {
+    const { ended } = server;
+    const isKnown = this.running?.ended === ended;
     this.running = server;
-    void server.ended?.then(() => {
-      if (this.running !== server) return;
-      this.running = this.client = undefined;
-      this.stream.reopen(sentence("The OpenCode server stopped unexpectedly."));
-    });
+    if (isKnown) return;
+    // Weak, because a server may outlive many links.
+    const link = new WeakRef(this);
+    void ended?.then(() => link.deref()?.noticeEnd(ended));
+  }
+
+  private noticeEnd(ended: Promise<unknown>): void {
+    if (this.running?.ended !== ended) return;
+    this.running = this.client = undefined;
+    this.stream.reopen(sentence("The OpenCode server stopped unexpectedly."));
   }
 
   /** Dispatches an action that disposes this link. Returns the error to throw. */

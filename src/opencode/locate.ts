@@ -29,7 +29,7 @@ export interface LocateOptions {
   readonly files: FileProbe;
 }
 
-/** An executable of OpenCode, and the version that it reports, if any. */
+/** An executable of OpenCode, and the version that it reports. Undefined if it reports none or was not asked. */
 interface Installed {
   readonly executable: string;
   readonly version: string | undefined;
@@ -41,7 +41,10 @@ export interface FoundOpenCode extends Installed {
   readonly others: readonly Installed[];
 }
 
-/** OpenCode's executable on this machine. Throws a `ConnectionError` if there is no usable one. */
+/**
+ * OpenCode's executable on this machine. Throws a `ConnectionError` if there is none, or if several are all of versions
+ * that are not supported. If there is only one, its version is checked before it is started; see `requireSupported`.
+ */
 export async function findOpenCode(
   options: Pick<LocateOptions, "configuredPath" | "env" | "home">,
 ): Promise<FoundOpenCode> {
@@ -78,7 +81,10 @@ export async function locateOpenCode(options: LocateOptions): Promise<FoundOpenC
   const configured = options.configuredPath.trim();
   const located = configured ? [await locateConfigured(configured, options)] : await locateAll(options);
   const executables = located.filter((one) => typeof one === "string");
-  if (executables.length === 0) return located.find(isFailure) ?? failures.notFound();
+  const [first, second] = executables;
+  if (first === undefined) return located.find(isFailure) ?? failures.notFound();
+  // A look takes long, and its server may be running already.
+  if (second === undefined) return { executable: first, version: undefined, others: [] };
   const { files } = options;
   return choose(
     await Promise.all(

@@ -68,10 +68,12 @@ export class OwnServer {
     return attachment;
   }
 
-  /** Leaves the server to the next daemon. If it is already ending, resolves once it is gone. */
+  /** Leaves the server to the next daemon. If it is ending or not running yet, resolves once it is gone. */
   async leave(): Promise<void> {
     this.isLeft = true;
     this.grace?.dispose();
+    // Nobody would guard a server that is started (again) after the daemon has gone.
+    if (!this.run) this.ending.abort();
     if (this.isEnding) await this.over;
   }
 
@@ -94,20 +96,16 @@ export class OwnServer {
       signal.throwIfAborted();
       if (this.failure) return this.failure;
       if (this.isEnding) return "stopped";
-      const change = this.nextChange();
-      const { run } = this;
-      if (run && (await run.isRunning())) return { ...run.access, pid: run.pid, ended: run.exited };
-      await unlessCancelled(change, signal);
+      let subscription: Disposable | undefined;
+      const change = new Promise<void>((resolve) => (subscription = this.changes.event(resolve)));
+      try {
+        const { run } = this;
+        if (run && (await run.isRunning())) return { ...run.access, pid: run.pid, ended: run.exited };
+        await unlessCancelled(change, signal);
+      } finally {
+        subscription?.dispose();
+      }
     }
-  }
-
-  private nextChange(): Promise<void> {
-    return new Promise((resolve) => {
-      const subscription = this.changes.event(() => {
-        subscription.dispose();
-        resolve();
-      });
-    });
   }
 
   private async serve(joined: ServerProcess | undefined): Promise<void> {

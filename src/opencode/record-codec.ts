@@ -85,6 +85,7 @@ const storedRecord = z.object({
   endedAt: z.optional(time),
   worked: z.optional(z.number()),
   waited: z.optional(z.number()),
+  spans: z.optional(z.array(z.tuple([z.enum(["turn", "wait"]), time, time]))),
   finalMessageID: z.optional(z.string()),
   error: z.optional(
     z.object({
@@ -133,15 +134,19 @@ function describeVersion(v: unknown): Sentence {
 }
 
 /**
- * The stored form of a record. If it would exceed 4 kB of JSON, free text is cut. Throws a `RangeError` if that is not
- * enough.
+ * The stored form of a record. If it would exceed 4 kB of JSON, past times are left out, and then free text is cut.
+ * Throws a `RangeError` if that is not enough.
  */
 export function encodeRecord(record: TaskRecord | TaskRecordDraft): Record<string, unknown> {
   const description = cut(record.description, MAX_DESCRIPTION_CHARS);
-  for (let freeText = MAX_RECORD_BYTES; ; freeText = Math.floor(freeText / 2)) {
-    const stored = { v: RECORD_VERSION, ...record, ...cutFreeText(record, freeText), description };
+  let { spans } = record;
+  let freeText = MAX_RECORD_BYTES;
+  for (;;) {
+    const stored = { v: RECORD_VERSION, ...record, ...cutFreeText(record, freeText), description, spans };
     if (Buffer.byteLength(JSON.stringify(stored)) < MAX_RECORD_BYTES) return stored;
     if (freeText === 0) throw new RangeError("The task record exceeds 4 kB.");
+    if (spans) spans = undefined;
+    else freeText = Math.floor(freeText / 2);
   }
 }
 

@@ -64,7 +64,8 @@ export function toSession(stored: z.output<typeof storedSession>): Session {
   const { id, title, directory, parentID, agent, model, time, cost = 0, tokens = NO_TOKENS } = stored;
   return {
     id,
-    title,
+    // OpenCode appends the agent to the titles of subagents.
+    title: parentID === undefined ? title : title.replace(/ \(@\S+ subagent\)$/, ""),
     directory,
     parentID,
     agent,
@@ -138,8 +139,15 @@ export const messageInfo = z.discriminatedUnion("role", [
 const partBase = { id: z.string(), sessionID: z.string(), messageID: z.string() };
 const optionalSpan = z.optional(z.object({ start: z.optional(z.number()), end: z.optional(z.number()) }));
 
-/** The error of OpenCode's subagent tool for a subagent deeper than `subagent_depth` allows. */
-const SUBAGENT_DEPTH = "Subagent depth limit reached";
+/** OpenCode's tool that launches a subagent and waits for it. */
+export const SUBAGENT_TOOL = "task";
+
+/** The errors of calls that OpenCode refuses: by a user, or deeper than `subagent_depth` allows. */
+function refusal(error: string): "by-user" | "too-deep" | undefined {
+  if (/rejected permission|dismissed this question/.test(error)) return "by-user";
+  return error.startsWith("Subagent depth limit reached") ? "too-deep" : undefined;
+}
+
 const span = z.object({ start: z.number(), end: z.number() });
 
 const toolState = z.discriminatedUnion("status", [
@@ -173,13 +181,17 @@ const toolState = z.discriminatedUnion("status", [
       metadata: z.optional(unknownRecord),
       time: span,
     }),
-    ({ time, ...state }): ToolState => ({
-      ...state,
-      ...time,
-      ...(state.error.startsWith(SUBAGENT_DEPTH) && { isTooDeep: true }),
-    }),
+    ({ time, ...state }): ToolState => {
+      const refused = refusal(state.error);
+      return { ...state, ...time, ...(refused && { refused }) };
+    },
   ),
 ]);
+
+function launchedSession(state: ToolState): string | undefined {
+  const id = "metadata" in state ? state.metadata?.["sessionId"] : undefined;
+  return typeof id === "string" && id !== "" ? id : undefined;
+}
 
 /** The part types that are read completely. */
 const knownPart = z.discriminatedUnion("type", [
@@ -199,7 +211,17 @@ const knownPart = z.discriminatedUnion("type", [
     z.object({ ...partBase, type: z.literal("reasoning"), text: z.string(), time: optionalSpan }),
     ({ time, ...part }): Part => ({ ...part, ...time }),
   ),
-  z.object({ ...partBase, type: z.literal("tool"), tool: z.string(), callID: z.string(), state: toolState }),
+  read(
+    z.object({
+      ...partBase,
+      type: z.literal("tool"),
+      tool: z.string(),
+      callID: z.string(),
+      state: toolState,
+    }),
+    (part): Part =>
+      part.tool === SUBAGENT_TOOL ? { ...part, subagent: { sessionID: launchedSession(part.state) } } : part,
+  ),
   z.object({
     ...partBase,
     type: z.literal("file"),

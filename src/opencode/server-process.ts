@@ -20,7 +20,8 @@ import { awaitHealth } from "./health.ts";
 import { readServerState, writeServerState } from "./server-files.ts";
 import type { ServerFiles, ServerState } from "./server-files.ts";
 import type { ServerProgram } from "./server-program.ts";
-import { limited } from "./cancel.ts";
+import { limited, unlessCancelled } from "./cancel.ts";
+import { requireSupported } from "./version-look.ts";
 import { supportOf } from "./versions.ts";
 
 const HOST = "127.0.0.1";
@@ -67,6 +68,8 @@ export class ServerProcess {
 
   /** Starts `opencode serve`. Resolves once it responds; otherwise rejects with a `ConnectionError` and ends it. */
   static async start(options: StartOptions): Promise<ServerProcess> {
+    const { executable, env } = options.program;
+    await unlessCancelled(requireSupported(executable, env), options.signal);
     for (let attempt = 1; ; attempt++) {
       const server = await this.spawn(options);
       const failure = await server.started(options);
@@ -78,7 +81,10 @@ export class ServerProcess {
     }
   }
 
-  /** Joins the server described by these files. Undefined if there is none. Ends a server that cannot be used. */
+  /**
+   * Joins the server described by these files. Undefined if there is none. Ends a server that cannot be used. Rejects, and
+   * ends nothing, if it can't be told whether it is running.
+   */
   static async join(files: ServerFiles): Promise<ServerProcess | undefined> {
     const state = await readServerState(files.state);
     // A server that has not responded yet may be opening a port that another program has taken.
@@ -116,7 +122,9 @@ export class ServerProcess {
       });
       const exited = exitOf(child);
       const { pid = 0 } = child;
-      const state = { url: `http://${HOST}:${port}`, password, pid, processStart: await startOf(pid) };
+      // If the look fails, the server must still be guarded.
+      const processStart = await startOf(pid).catch(() => undefined);
+      const state = { url: `http://${HOST}:${port}`, password, pid, processStart };
       return new ServerProcess(state, files, exited);
     } finally {
       await log.close();
@@ -137,16 +145,23 @@ export class ServerProcess {
     return this.state.pid;
   }
 
-  /** Whether the process is running, so that the port is its own. */
-  async isRunning(): Promise<boolean> {
-    const { pid, processStart } = this.state;
-    return !this.hasExited && (processStart === undefined ? isAlive(pid) : await isSame(pid, processStart));
+  /** Whether the process is running, or may be because the look at it failed. */
+  isRunning(): Promise<boolean> {
+    return this.isThere().catch(() => true);
   }
 
-  /** Whether the process listens on its port; where the system doesn't tell, whether it is running. */
+  /**
+   * Whether the process listens on its port; where the system doesn't tell, whether it is running. Rejects if the look at it
+   * failed, as nothing may be sent then.
+   */
   private async isListening(): Promise<boolean> {
     if (this.hasExited) return false;
-    return (await this.port.isListened()) ?? this.isRunning();
+    return (await this.port.isListened()) ?? this.isThere();
+  }
+
+  private async isThere(): Promise<boolean> {
+    const { pid, processStart } = this.state;
+    return !this.hasExited && (processStart === undefined ? isAlive(pid) : await isSame(pid, processStart));
   }
 
   /** The end of the server's output. */
@@ -232,7 +247,8 @@ async function tailOf(path: string): Promise<string> {
 }
 
 async function gone({ pid, processStart }: ServerState): Promise<Text> {
-  while (await isSame(pid, processStart)) await delay(LOOK_MS, undefined, { ref: false });
+  // A look that fails doesn't tell that it has ended, and whoever counts as ended is killed.
+  while (await isSame(pid, processStart).catch(() => true)) await delay(LOOK_MS, undefined, { ref: false });
   return sentence("cause unknown");
 }
 

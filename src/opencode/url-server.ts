@@ -33,7 +33,7 @@ export async function findServerByUrl(
     password: (await password(text)) ?? parsed.password ?? env.OPENCODE_SERVER_PASSWORD,
   };
   const health = await awaitHealth(access, HEALTH_TIMEOUT_MS, signal);
-  const failure = healthFailure(health, url);
+  const failure = healthFailure(health, url, false);
   if (failure) throw new ConnectionError(failure);
   const nothing = (): void => {};
   return {

@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
+import { ConnectionError } from "../engine/connection.ts";
+import { failures } from "./failures.ts";
 import type { Environment } from "./server-program.ts";
 import { supportOf, versionIn } from "./versions.ts";
 
@@ -16,13 +18,23 @@ const known = new Map<string, Promise<string | undefined>>();
  * whose version was refused is about to change it.
  */
 export async function readVersion(executable: string, env: Environment): Promise<string | undefined> {
-  const { mtimeMs, size } = await stat(executable);
+  const file = await stat(executable).catch(() => undefined);
+  if (!file) return undefined;
+  const { mtimeMs, size } = file;
   const key = `${executable} ${mtimeMs} ${size}`;
   const looking = known.get(key) ?? look(executable, env);
   known.set(key, looking);
   const version = await looking;
   if (supportOf(version) !== "supported") known.delete(key);
   return version;
+}
+
+/** Throws a `ConnectionError` if the executable reports a version that is not supported. */
+export async function requireSupported(executable: string, env: Environment): Promise<void> {
+  const version = await readVersion(executable, env);
+  const support = supportOf(version);
+  if (version === undefined || support === "supported" || support === "unknown") return;
+  throw new ConnectionError(support === "too-new" ? failures.tooNew(version) : failures.tooOld(version));
 }
 
 function look(executable: string, env: Environment): Promise<string | undefined> {

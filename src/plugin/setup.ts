@@ -28,7 +28,7 @@ export interface SetupTool {
   execute(input: unknown, call: SetupCall): Promise<SetupResult>;
 }
 
-export interface SetupCall {
+interface SetupCall {
   readonly sessionID: string;
   readonly messageID: string;
   readonly id: string;
@@ -36,7 +36,7 @@ export interface SetupCall {
   readonly signal: AbortSignal;
 }
 
-export interface SetupResult {
+interface SetupResult {
   /** What the model reads. */
   readonly content: string;
   readonly metadata: Readonly<Record<string, unknown>>;

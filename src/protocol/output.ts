@@ -299,7 +299,7 @@ export type PanelMessage =
   /** Answers the request with that ID. */
   | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer };
 
-/** What the conversation tells the page. */
+/** A message from the conversation to the page. */
 export type ConversationMessage = Extract<
   HostMessage,
   { readonly type: "conversation" | "changes" | "tool-detail" | "found-in-tools" }

@@ -1,4 +1,4 @@
-import type { Phase } from "../engine/task.ts";
+import type { Phase, Span } from "../engine/task.ts";
 import type { ConnectionView, TaskView } from "./output.ts";
 
 /** The data of the overview, and its messages from the extension. Times are milliseconds since 1970. */
@@ -15,8 +15,10 @@ export interface OverviewTask {
   /** When the current or last turn began. */
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
-  /** Whether it had other turns before the current or last one. When these ran is unknown. */
-  readonly hasEarlierTurns: boolean;
+  /** Its earlier turns and waits, as far as they are known. */
+  readonly spans?: readonly Span[] | undefined;
+  /** Whether it had turns at unknown times before those. */
+  readonly hasUnknownTurns: boolean;
   /** Milliseconds of work in the turns that have ended; 0 if it never started. */
   readonly worked?: number | undefined;
   /** Since when it has been waiting for the user. */

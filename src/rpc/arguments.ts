@@ -17,15 +17,9 @@ import type { Caller, ClearOptions, EngineSettings } from "../engine/engine.ts";
 import { Refusal } from "../engine/errors.ts";
 import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
+import type { RequestRef } from "../engine/requests.ts";
 import { sentence } from "../engine/sentence.ts";
-import type {
-  PendingRequest,
-  PermissionRequest,
-  PromptFile,
-  Question,
-  QuestionRequest,
-  RequestAnswer,
-} from "../engine/server-model.ts";
+import type { FileChange, FileContent, PromptFile, RequestAnswer } from "../engine/server-model.ts";
 import { NO_ISOLATION, type IsolationSettings, type SetupSettings } from "../engine/settings.ts";
 import type { SteerOptions } from "../engine/steering.ts";
 import type { Isolation, ModelRef, TaskRecord } from "../engine/task.ts";
@@ -40,6 +34,7 @@ import type {
   KeptTasks,
   OpenFolder,
 } from "./contract.ts";
+import type { FoundFile } from "./revert-plan.ts";
 
 /*
  * All validation of what windows send. Objects are strict: a field that is missing here does not compile, and a field
@@ -55,7 +50,6 @@ type Fields<T> = { [K in keyof T]-?: z.ZodMiniType<T[K]> };
 const id = z.string();
 const text = z.optional(z.string());
 const texts = z.array(z.string());
-const facts = z.record(z.string(), z.unknown());
 const caller = z.enum(["agent", "person"]) satisfies z.ZodMiniType<Caller>;
 const model = z.strictObject({
   providerID: z.string(),
@@ -116,30 +110,8 @@ const outputOptions = z.strictObject({
   timeout,
 } satisfies Fields<Omit<OutputOptions, "signal">>);
 
-const permissionRequest = z.strictObject({
-  type: z.literal("permission"),
-  id,
-  sessionID: id,
-  permission: z.string(),
-  patterns: texts,
-  always: texts,
-  metadata: facts,
-  call: z.optional(z.strictObject({ messageID: id, callID: id })),
-} satisfies Fields<PermissionRequest>);
-const question = z.strictObject({
-  question: z.string(),
-  header: z.string(),
-  options: z.array(z.strictObject({ label: z.string(), description: z.string() })),
-  multiple: z.boolean(),
-  custom: z.boolean(),
-} satisfies Fields<Question>);
-const questionRequest = z.strictObject({
-  type: z.literal("question"),
-  id,
-  sessionID: id,
-  questions: z.array(question),
-} satisfies Fields<QuestionRequest>);
-const pendingRequest = z.union([permissionRequest, questionRequest]) satisfies z.ZodMiniType<PendingRequest>;
+/** A window may send all that it knows of the request. */
+const requestRef = z.object({ id, sessionID: id } satisfies Fields<RequestRef>);
 const requestAnswer = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("permission"),
@@ -192,6 +164,27 @@ const keptFile = z.strictObject({
   blob: z.optional(gitObject),
 } satisfies Fields<KeptFile>);
 
+const fileContent = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.enum(["text", "excerpt"]), text: z.string() }),
+  z.strictObject({ kind: z.enum(["absent", "binary", "unknown"]) }),
+]) satisfies z.ZodMiniType<FileContent>;
+const fileChange = z.strictObject({
+  path: z.string(),
+  before: fileContent,
+  after: fileContent,
+  isDoubtful: z.boolean(),
+  isMixed: z.boolean(),
+  mixedWith: texts,
+  workedOnBy: texts,
+} satisfies Fields<FileChange>);
+const foundFile = z.strictObject({
+  name: z.string(),
+  present: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("file"), text, isUnsaved: z.boolean() }),
+    z.strictObject({ kind: z.enum(["absent", "outside", "unreadable"]) }),
+  ]),
+} satisfies Fields<FoundFile>);
+
 /** An omitted argument is null in a JSON array. */
 const maybe = <T extends z.ZodMiniType>(schema: T) =>
   z.pipe(
@@ -240,18 +233,18 @@ const parameters = {
   setupOutput: z.tuple([id]),
   predictConflicts: nothing,
   output: z.tuple([id, maybe(outputOptions)]),
-  answer: z.tuple([pendingRequest, requestAnswer]),
+  answer: z.tuple([requestRef, requestAnswer]),
   agents: nothing,
   takenSince: z.tuple([z.number()]),
   lastAnswer: z.tuple([id]),
-  toolInput: z.tuple([pendingRequest]),
+  explainRequest: z.tuple([requestRef]),
   previewFork: z.tuple([forkRequest]),
   forkStarts: z.tuple([id]),
   search: z.tuple([id, z.string()]),
   image: z.tuple([id, z.string()]),
   models: nothing,
   changes: z.tuple([id, z.number()]),
-  takeBack: z.tuple([z.string(), z.string(), z.string()]),
+  planRevert: z.tuple([id, fileChange, foundFile]),
   ensureSession: nothing,
   join: nothing,
   connect: nothing,
@@ -266,12 +259,15 @@ const parameters = {
   applyAgentTools: z.tuple([configPlan]),
 } satisfies { [K in FolderMethod]: z.ZodMiniType<AllOf<Parameters<Travelling[K]>>> };
 
+/** Unchecked: the engine refuses invalid limits where they are used, with an error that names the setting. */
+const limit = z.unknown() as z.ZodMiniType<number>;
+
 const engineSettings = z.strictObject({
   pollInterval: z.number(),
   stallWarning: z.number(),
   fork: z.strictObject({
-    maxToolResultChars: z.number(),
-    maxTokens: z.number(),
+    maxToolResultChars: limit,
+    maxTokens: limit,
     strategy: z.enum(["auto", "fork", "replay"]),
   }),
   defaultAgent: text,
@@ -297,8 +293,7 @@ const engineSettings = z.strictObject({
     } satisfies Fields<IsolationSettings>),
     NO_ISOLATION,
   ),
-  // Unchecked: the engine reports invalid limits.
-  budget: z.record(z.string(), z.unknown()) as z.ZodMiniType<Budget>,
+  budget: z.record(z.string(), limit) as z.ZodMiniType<Budget>,
 } satisfies Fields<EngineSettings>);
 
 export const folderSettings = z.strictObject({

@@ -1,9 +1,10 @@
 import type { CallPreview } from "../engine/call-preview.ts";
 import type { ProgramCall } from "../engine/connection.ts";
-import type { CancelSignal, Disposable, Event } from "../engine/event.ts";
+import type { Disposable, Event } from "../engine/event.ts";
 import type { EngineSettings, TaskEngine } from "../engine/engine.ts";
-import type { FolderChange, FolderSnapshot } from "../engine/folder-changes.ts";
-import type { ModelInfo, SessionChanges } from "../engine/server-model.ts";
+import type { FolderChange, FolderSnapshot, MirroredRequest } from "../engine/folder-changes.ts";
+import type { FileChange, ModelInfo, SessionChanges } from "../engine/server-model.ts";
+import type { RequestRef } from "../engine/requests.ts";
 import type { Tombstone } from "../engine/find-task.ts";
 import type { Task, TaskRecord } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
@@ -14,8 +15,14 @@ import type {
   ConversationQuestion,
   LinkTarget,
 } from "../protocol/output.ts";
+import type { FoundFile, RevertPlan } from "./revert-plan.ts";
 
-export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/folder-changes.ts";
+export type {
+  FolderChange,
+  FolderSnapshot,
+  MirroredRequest,
+  MirroredSession,
+} from "../engine/folder-changes.ts";
 
 /*
  * The protocol between windows and the daemon. A window opens its folders, receives a snapshot of each and then every
@@ -23,7 +30,7 @@ export type { FolderChange, FolderSnapshot, MirroredSession } from "../engine/fo
  */
 
 /** Increased with every change that older windows or daemons would not understand. */
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
 /** The first message of a window. The daemon answers nothing else before it. */
 interface Hello {
@@ -88,10 +95,7 @@ export interface KeptTasks {
 
 /** The calls that are methods of the engine: its commands, and what is read on demand. */
 export type EngineCalls = TaskCommands &
-  Pick<
-    TaskEngine,
-    "agents" | "takenSince" | "lastAnswer" | "toolInput" | "previewFork" | "forkStarts" | "search"
-  >;
+  Pick<TaskEngine, "agents" | "takenSince" | "lastAnswer" | "previewFork" | "forkStarts" | "search">;
 
 /** The calls that concern the worktrees of isolated tasks. */
 interface WorktreeCalls {
@@ -113,7 +117,7 @@ interface WorktreeCalls {
 
 /**
  * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A
- * `CancelSignal` argument is not sent; aborting it cancels the call.
+ * `AbortSignal` argument is not sent; aborting it cancels the call.
  */
 export interface FolderCalls extends EngineCalls, WorktreeCalls {
   /**
@@ -125,17 +129,19 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
   /**
-   * Undoes the change from `before` to `after` in a text that has since become `present`. Undefined if later changes
-   * overlap with that change, or if there are too many differences.
+   * A request with what only the tool call that asks says of it: most agents give their reason there. Undefined if it is
+   * no longer waiting.
    */
-  takeBack(before: string, after: string, present: string): Promise<string | undefined>;
+  explainRequest(request: RequestRef): Promise<MirroredRequest | undefined>;
+  /** Plans the revert of one file that a task or subagent changed. */
+  planRevert(taskID: string, change: FileChange, file: FoundFile): Promise<RevertPlan>;
   /** The ID of the session in which a user last wrote. Creates a session if the folder has none. */
   ensureSession(): Promise<string>;
 
   /** Joins a server that is already running and reads its tasks. Starts none; never rejects. */
   join(): Promise<void>;
   /** Resolves once connected and up to date. Starts a server if none is running. */
-  connect(signal?: CancelSignal): Promise<void>;
+  connect(signal?: AbortSignal): Promise<void>;
   /** Cancels connecting for all who wait for it. */
   cancelConnecting(): Promise<void>;
   /** Reads everything again from the server. */
@@ -149,7 +155,7 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
   /** What a call of one of the agent tools would do for the user, in this session if there is one yet. */
   previewCall(name: string, input: unknown, sessionID?: string): Promise<CallPreview>;
   /** Calls one of the agent tools for the user in this session. Resolves to its text for the model. */
-  callTool(name: string, input: unknown, sessionID: string, signal: CancelSignal): Promise<string>;
+  callTool(name: string, input: unknown, sessionID: string, signal: AbortSignal): Promise<string>;
   /** Plans a change of OpenCode's configuration. Undefined if there is no file to remove the tools from. */
   planAgentTools(action: "install" | "remove", scope: "project" | "user"): Promise<ConfigPlan | undefined>;
   /** Applies a plan. Rejects with a `Refusal` if that fails, and then nothing was changed. */
@@ -271,7 +277,7 @@ export interface WindowNotifications {
 /** Messages from the daemon to windows. */
 export interface DaemonNotifications {
   changes(changes: OfFolder & { readonly changes: readonly FolderChange[] }): void;
-  conversation(told: OfFolder & OfConversation & { readonly message: ConversationMessage }): void;
+  conversation(sent: OfFolder & OfConversation & { readonly message: ConversationMessage }): void;
   log(line: LogLine): void;
 }
 

@@ -75,7 +75,8 @@ export class DaemonServer implements Disposable {
       socket: await socketFor(files),
       token: randomBytes(32).toString("base64url"),
       pid: process.pid,
-      processStart: await startOf(process.pid),
+      // Better a daemon whose start is unknown than none.
+      processStart: await startOf(process.pid).catch(() => undefined),
       protocol: PROTOCOL_VERSION,
       version: options.version,
     };

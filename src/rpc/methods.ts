@@ -1,5 +1,4 @@
 import type { AgentCall } from "../engine/agent-permissions.ts";
-import type { CancelSignal } from "../engine/event.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { SteerOptions } from "../engine/steering.ts";
@@ -72,7 +71,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   agents: READ,
   takenSince: READ,
   lastAnswer: READ,
-  toolInput: READ,
+  explainRequest: READ,
   previewFork: {
     repeatable: true,
     signal: { at: 1, cancelled: sentence("Token counting was cancelled.") },
@@ -82,7 +81,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   image: READ,
   models: READ,
   changes: READ,
-  takeBack: READ,
+  planRevert: READ,
   ensureSession: REACH,
   join: REACH,
   connect: { repeatable: true, signal: { at: 0, cancelled: sentence("Connecting was cancelled.") } },
@@ -110,7 +109,7 @@ export function isRepeatable(method: FolderMethod, args: readonly unknown[]): bo
 /** A call as it is sent: without its signal. */
 export interface TravellingCall {
   readonly args: readonly unknown[];
-  readonly signal: CancelSignal | undefined;
+  readonly signal: AbortSignal | undefined;
   /** The message for a caller that cancelled. */
   readonly cancelled: Text;
 }
@@ -120,9 +119,9 @@ export function takeSignal(method: FolderMethod, args: readonly unknown[]): Trav
   if (!place) return { args, signal: undefined, cancelled: "" };
   const { at, field, cancelled } = place;
   const given = args[at];
-  if (!field) return { args: args.toSpliced(at, 1), signal: given as CancelSignal | undefined, cancelled };
+  if (!field) return { args: args.toSpliced(at, 1), signal: given as AbortSignal | undefined, cancelled };
   if (given === undefined) return { args, signal: undefined, cancelled };
-  const { [field]: signal, ...options } = given as { readonly signal?: CancelSignal };
+  const { [field]: signal, ...options } = given as { readonly signal?: AbortSignal };
   return { args: args.with(at, options), signal, cancelled };
 }
 

@@ -49,7 +49,8 @@ interface Found {
 export async function reachDaemon(place: DaemonPlace, listener: LinkListener): Promise<DaemonLink> {
   const { stateFolder, version, clock } = place;
   const files = new DaemonFiles(stateFolder);
-  const deadline = clock.now() + START_WITHIN_MS;
+  // Counted in timer ticks, which do not depend on the system clock.
+  let waitedMs = 0;
   /** Ensures that only one process starts a daemon at a time. */
   let lock: StartLock | undefined;
   let hasStarted = false;
@@ -71,8 +72,9 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
         // Check again: another window may have started a daemon in the meantime.
         if (lock) continue;
       }
-      if (clock.now() > deadline) throw notStarted(sentence("it didn't respond"));
+      if (waitedMs > START_WITHIN_MS) throw notStarted(sentence("it didn't respond"));
       await pause(clock, RETRY_MS);
+      waitedMs += RETRY_MS;
     }
   } finally {
     await lock?.release();
@@ -160,8 +162,10 @@ export async function endDaemon(
   } catch (error) {
     if (codeOf(error) !== "ESRCH") throw error;
   }
-  const deadline = clock.now() + END_WITHIN_MS;
-  while (clock.now() < deadline && (await isDaemon())) await pause(clock, RETRY_MS);
+  // A look that fails doesn't tell that it has ended.
+  const isThere = (): Promise<boolean> => isDaemon().catch(() => true);
+  for (let waitedMs = 0; waitedMs < END_WITHIN_MS && (await isThere()); waitedMs += RETRY_MS)
+    await pause(clock, RETRY_MS);
 }
 
 function inTime<T>(promise: Promise<T>, clock: Clock): Promise<T> {

@@ -1,6 +1,6 @@
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
-import { Emitter, unlessCancelled, type CancelSignal, type Event } from "../engine/event.ts";
+import { Emitter, unlessCancelled, type Event } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { ConversationMessage } from "../protocol/output.ts";
@@ -44,6 +44,8 @@ export class RemoteFolder implements FolderClient {
   private opening: Opening | undefined;
   /** By key. */
   private readonly conversations = new Map<number, Followed>();
+  /** The keys of those that the current daemon does not follow yet: it knows no tasks before it is connected. */
+  private readonly unfollowed = new Set<number>();
   private lastKey = 0;
   private wasOpen = false;
   private isDisposed = false;
@@ -88,10 +90,13 @@ export class RemoteFolder implements FolderClient {
   /** Passes on changes sent by the daemon. */
   take(changes: readonly FolderChange[]): void {
     // Otherwise they were sent before the folder was closed and reopened.
-    if (this.opening?.isOpen) this.changes.fire(changes);
+    if (!this.opening?.isOpen) return;
+    this.changes.fire(changes);
+    if (changes.some((change) => change.type === "connection" && change.state.kind === "connected"))
+      this.followAgain(this.opening.link);
   }
 
-  /** Passes on what a conversation tells the page that shows it. */
+  /** Passes a message of a conversation on to the page that shows it. */
   show(key: number, message: ConversationMessage): void {
     this.conversations.get(key)?.send(message);
   }
@@ -122,6 +127,7 @@ export class RemoteFolder implements FolderClient {
         this.ask("openLink", true, undefined, (daemon) => daemon.request("openLink", [{ ...place, link }])),
       dispose: () => {
         this.conversations.delete(place.key);
+        this.unfollowed.delete(place.key);
         this.opening?.link.notify("closeConversation", place);
       },
     };
@@ -131,6 +137,7 @@ export class RemoteFolder implements FolderClient {
     if (this.isDisposed) return;
     this.isDisposed = true;
     this.conversations.clear();
+    this.unfollowed.clear();
     this.opening?.link.notify("close", { directory: this.folder.directory });
     this.opening = undefined;
     this.changes.dispose();
@@ -150,7 +157,16 @@ export class RemoteFolder implements FolderClient {
     this.changes.fire([{ type: "reset", snapshot }]);
     // A restarted daemon does not look for a server until asked.
     if (isAgain && snapshot.connection.kind === "disconnected") void this.calls.join();
-    for (const [key, { id }] of this.conversations) void this.reopen(key, id, link);
+    for (const key of this.conversations.keys()) this.unfollowed.add(key);
+    if (snapshot.connection.kind === "connected") this.followAgain(link);
+  }
+
+  private followAgain(link: DaemonLink): void {
+    for (const key of this.unfollowed) {
+      const followed = this.conversations.get(key);
+      if (followed) void this.reopen(key, followed.id, link);
+    }
+    this.unfollowed.clear();
   }
 
   private async reopen(key: number, id: string, link: DaemonLink): Promise<void> {
@@ -159,6 +175,8 @@ export class RemoteFolder implements FolderClient {
       await link.request("openConversation", [{ ...place, id }]);
       await link.request("askConversation", [{ ...place, question: { type: "newest" } }]);
     } catch (error) {
+      // The next connect tries again.
+      if (this.conversations.has(key)) this.unfollowed.add(key);
       if (error instanceof WireClosed) return;
       this.daemon.logger.warn(`Couldn't read a conversation again: ${messageOf(error)}`);
     }
@@ -177,7 +195,7 @@ export class RemoteFolder implements FolderClient {
   private async ask<T>(
     what: string,
     repeatable: boolean,
-    signal: CancelSignal | undefined,
+    signal: AbortSignal | undefined,
     ask: (link: DaemonLink) => Promise<T>,
   ): Promise<T> {
     for (;;) {

@@ -5,7 +5,6 @@ import {
   ResponseError,
   type MessageConnection,
 } from "vscode-jsonrpc/node";
-import type { CancelSignal } from "../engine/event.ts";
 import { errorFrom } from "./failures.ts";
 import { SocketMessages } from "./socket-messages.ts";
 import { WireClosed } from "./wire-closed.ts";
@@ -56,7 +55,7 @@ export class Wire<Requests, Notifications> {
   async request<M extends keyof Requests & string>(
     method: M,
     params: ParamsOf<Requests[M]>,
-    signal?: CancelSignal,
+    signal?: AbortSignal,
   ): Promise<AnswerOf<Requests[M]>> {
     if (!this.isOpen) throw new WireClosed();
     const source = new CancellationTokenSource();

@@ -3,6 +3,12 @@ import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { codeOf } from "./json-files.ts";
 
+/**
+ * What a look at a process fails with if it isn't there or the system hides it, as it may those of other users. 1 is the
+ * exit code of `ps`.
+ */
+const NOT_THERE = ["ENOENT", "ESRCH", "EPERM", "EACCES", "1"];
+
 /** Whether a process with this ID is running on this machine, under any user. */
 export function isAlive(pid: number): boolean {
   try {
@@ -26,23 +32,24 @@ export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 /** Ends a process and its descendants on Windows, which has no process groups, with the system's own tool. */
 export function endTree(pid: number): void {
-  spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }).on(
-    "error",
-    () => process.kill(pid),
-  );
+  const tool = spawn("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true });
+  tool.on("error", () => {
+    try {
+      process.kill(pid);
+    } catch {
+      // It has ended by itself. Nobody could catch the error here.
+    }
+  });
 }
 
 /**
  * The start time of a process in the system's format. Together with the process ID it identifies the process, even
- * after the ID is reused. Undefined if the process is not running, or the system does not report it (Windows).
+ * after the ID is reused. Undefined if the process is not running, or the system does not report it (Windows). Rejects if
+ * the look itself failed, such as for too many open files: that says nothing about the process.
  */
 export async function startOf(pid: number): Promise<string | undefined> {
   if (process.platform === "win32") return undefined;
-  try {
-    return await (process.platform === "linux" ? startOnLinux(pid) : startByPs(pid));
-  } catch {
-    return undefined;
-  }
+  return ifThere(process.platform === "linux" ? startOnLinux(pid) : startByPs(pid));
 }
 
 /** A process as described in a file. */
@@ -52,7 +59,10 @@ export interface DescribedProcess {
   readonly processStart?: string | undefined;
 }
 
-/** Whether the process whose start was recorded is still running. False if the system does not report starts. */
+/**
+ * Whether the process whose start was recorded is still running. False if the system does not report starts. Rejects like
+ * {@link startOf}.
+ */
 export async function isSame(pid: number, start: string | undefined): Promise<boolean> {
   return start !== undefined && (await startOf(pid)) === start;
 }
@@ -62,11 +72,21 @@ export async function isLiving({ pid, processStart }: DescribedProcess): Promise
   return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
-/** The processes of a group, zombies included; Linux only. */
+/** The processes of a group, zombies included; Linux only. Rejects if looking for them failed. */
 export async function membersOf(group: number): Promise<readonly number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
-  const groups = await Promise.all(pids.map(async (pid) => (await statOf(pid).catch(() => []))[2]));
+  const groups = await Promise.all(pids.map(async (pid) => (await ifThere(statOf(pid)))?.[2]));
   return pids.filter((_, index) => groups[index] === String(group));
+}
+
+/** What the look at a process finds. Undefined if there is no process. */
+async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {
+  try {
+    return await look;
+  } catch (error) {
+    if (NOT_THERE.includes(codeOf(error))) return undefined;
+    throw error;
+  }
 }
 
 /** The fields of `/proc/PID/stat` from the third on: state, parent, group, … */

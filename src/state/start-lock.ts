@@ -18,7 +18,8 @@ export class StartLock {
   /** Undefined if another process holds the lock. A stale lock is removed, so that the next attempt can succeed. */
   static async tryAcquire(path: string): Promise<StartLock | undefined> {
     const { pid } = process;
-    const content = JSON.stringify({ pid, processStart: await startOf(pid), token: randomUUID() });
+    const processStart = await startOf(pid).catch(() => undefined);
+    const content = JSON.stringify({ pid, processStart, token: randomUUID() });
     const draft = draftOf(path);
     try {
       await writeFile(draft, content, { flag: "wx", mode: 0o600 });
@@ -65,11 +66,11 @@ function read(path: string): Promise<string | undefined> {
   return ifPresent(readFile(path, "utf8"));
 }
 
-/** Whether the holder of the lock is gone. */
+/** Whether the holder of the lock is known to be gone. */
 async function isLeft(content: string): Promise<boolean> {
   const { pid, processStart } = (parseJson(content) ?? {}) as { pid?: unknown; processStart?: string };
   if (typeof pid !== "number") return true;
-  return processStart === undefined ? !isAlive(pid) : !(await isSame(pid, processStart));
+  return processStart === undefined ? !isAlive(pid) : !(await isSame(pid, processStart).catch(() => true));
 }
 
 async function isOld(path: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { Refusal } from "../engine/errors.ts";
-import { unlessCancelled, type CancelSignal, type Disposable } from "../engine/event.ts";
+import { unlessCancelled, type Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
@@ -29,7 +29,7 @@ export class ThreadTokenCounter implements TokenCounter, Disposable {
   constructor(private readonly options: TokenCounterOptions) {}
 
   /** Rejects with an `Error` if the tokenizer cannot be started or crashes. The next call starts a new one. */
-  async count(texts: readonly string[], signal?: CancelSignal): Promise<readonly number[]> {
+  async count(texts: readonly string[], signal?: AbortSignal): Promise<readonly number[]> {
     this.begin();
     const counting = this.countInBatches(texts, signal).finally(() => this.finish());
     return unlessCancelled(counting, signal, cancelled);
@@ -44,7 +44,7 @@ export class ThreadTokenCounter implements TokenCounter, Disposable {
   /** Counts one batch at a time, so that concurrent calls take turns and a cancelled one ends soon. */
   private async countInBatches(
     texts: readonly string[],
-    signal: CancelSignal | undefined,
+    signal: AbortSignal | undefined,
   ): Promise<readonly number[]> {
     const counts = texts.map(() => 0);
     for (const batch of batchesOf(texts)) {

@@ -11,7 +11,7 @@ import { TOOL_NAMES, type ToolName, type ToolRun } from "./tool.ts";
 const MAX_NAME = 60;
 
 /** What each tool does. */
-export const RUNS: Readonly<Record<ToolName, ToolRun>> = {
+const RUNS: Readonly<Record<ToolName, ToolRun>> = {
   asyncagents_task: runTask,
   asyncagents_output: runOutput,
   asyncagents_cancel: runCancel,

@@ -1,6 +1,5 @@
 import type * as z from "zod/mini";
 import type { Caller, TaskEngine } from "../engine/engine.ts";
-import type { CancelSignal } from "../engine/event.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 
 /** The caller of a tool, which determines what it may act on. */
@@ -26,7 +25,7 @@ export interface ToolContext {
   readonly known: KnownTasks;
   readonly commands: TaskCommands;
   /** Aborts when the caller no longer wants the answer. */
-  readonly signal: CancelSignal;
+  readonly signal: AbortSignal;
   /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -68,8 +67,3 @@ export interface ToolDeclaration {
  * for the model, or with a `ServerFailure`. In both cases nothing was changed.
  */
 export type ToolRun = (input: unknown, context: ToolContext) => Promise<ToolResult>;
-
-/** A tool with its declaration and implementation. */
-export interface Tool extends ToolDeclaration {
-  readonly run: ToolRun;
-}

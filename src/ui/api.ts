@@ -5,7 +5,7 @@ import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { ReviewContext, ServerContext } from "./commands/command.ts";
 import type { SubjectKind } from "./commands/editor-commands.ts";
-import type { LaunchArguments } from "./commands/launch-arguments.ts";
+import type { LaunchArguments } from "./commands/launching.ts";
 import type { RevertResult } from "./commands/review.ts";
 import { connectedFolder, requireFolder } from "./folders/folders.ts";
 import type { WindowSession } from "./folders/window-session.ts";
@@ -130,8 +130,7 @@ export function createApi(
         at(id, async () => (await programs()).forkTask(context, id, { ...options, prompt })),
       adopt: (id) => at(id, () => tasks.adopt(id)),
       output: (id, options) => at(id, () => tasks.output(id, options)),
-      wait: async (id, { timeoutMs, signal } = {}) =>
-        (await known.wait([id], { timeout: timeoutMs, signal }))[0],
+      wait: async (id, { timeoutMs, signal } = {}) => (await known.wait([id], { timeoutMs, signal }))[0],
       answer: (id, ...rest) => at(id, async () => (await programs()).sendAnswer(context, id, ...rest)),
       cancel: (id) => at(id, () => tasks.cancel(id)),
       cancelBatch: async (batchID, parentSessionID = session()?.id) =>

@@ -71,12 +71,12 @@ export function lossWords(folders: readonly FolderWork[]): readonly Text[] {
       : left === 1
         ? [
             sentence(
-              "The folder isn't open in any window and is closed. Its OpenCode server stops unless another folder uses it.",
+              "The folder isn't open in any window, so its OpenCode server also stops unless another folder uses it.",
             ),
           ]
         : [
             sentence(
-              "{0} folders aren't open in any window and are closed. Their OpenCode servers stop unless other folders use them.",
+              "{0} folders aren't open in any window, so their OpenCode servers also stop unless other folders use them.",
               left,
             ),
           ]),

@@ -1,3 +1,4 @@
+import { DisposableStore } from "../engine/disposable-store.ts";
 import * as vscode from "vscode";
 import { ConnectionError, type ConnectionState } from "../engine/connection.ts";
 import { Emitter, type Event } from "../engine/event.ts";
@@ -123,14 +124,14 @@ export class Connector implements vscode.Disposable {
     await vscode.window.withProgress({ location, title, cancellable: true }, async (progress, token) => {
       const abort = new AbortController();
       this.waits.add(abort);
-      const subscriptions = [
+      const subscriptions = new DisposableStore(
         token.onCancellationRequested(() => abort.abort()),
         this.onDidChange(() => {
           const { state } = this;
           if (state.kind === "connecting")
             progress.report({ message: withoutLinks(translate(state.detail)) });
         }),
-      ];
+      );
       try {
         const calls = await mirror.open();
         await calls.connect(abort.signal);
@@ -139,7 +140,7 @@ export class Connector implements vscode.Disposable {
         throw new Refusal("cancelled-by-caller", sentence("Connecting was cancelled."));
       } finally {
         this.waits.delete(abort);
-        for (const subscription of subscriptions) subscription.dispose();
+        subscriptions.dispose();
       }
     });
   }

@@ -7,7 +7,7 @@ import type { ToolName } from "../tools/tool.ts";
 import { connectedFolder, requireFolder, type Folder, type Folders } from "./folders/folders.ts";
 import { modelMessage, translate } from "./messages.ts";
 import { visible } from "./plain-text.ts";
-import { withRemedy } from "./worktrees/remedies.ts";
+import { withRemedy } from "./worktrees/isolated-task.ts";
 
 /** What the tools need of this window. */
 export interface EditorToolContext {

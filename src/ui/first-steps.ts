@@ -1,3 +1,4 @@
+import { DisposableStore } from "../engine/disposable-store.ts";
 import type * as vscode from "vscode";
 import { isRunning } from "../engine/subagent.ts";
 import type { ContextKeys, FirstStep } from "./context-keys.ts";
@@ -12,7 +13,7 @@ export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as cons
 /** Remembers on this machine which steps of the walkthrough the user has completed. */
 export class FirstSteps implements vscode.Disposable {
   private readonly done: Set<FirstStep>;
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly subscriptions: DisposableStore;
 
   constructor(
     private readonly state: vscode.Memento,
@@ -25,7 +26,7 @@ export class FirstSteps implements vscode.Disposable {
     const kept = state.get<readonly string[]>(DONE, []);
     this.done = new Set(FIRST_STEPS.filter((step) => kept.includes(step)));
     for (const step of this.done) keys.set(`asyncagents.firstSteps.${step}`, true);
-    this.subscriptions = [
+    this.subscriptions = new DisposableStore(
       folders.follow(({ connector }) =>
         connector.onDidChange(() => {
           if (connector.state.kind === "connected") this.finish("connect");
@@ -37,7 +38,7 @@ export class FirstSteps implements vscode.Disposable {
         else if (after.status === "completed") this.finish("launch");
         if (after.resumeCount > 0 && !isRunning(after) && isShown(after.id)) this.finish("resume");
       }),
-    ];
+    );
   }
 
   finish(step: FirstStep): void {
@@ -53,6 +54,6 @@ export class FirstSteps implements vscode.Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
   }
 }

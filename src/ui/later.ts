@@ -8,7 +8,7 @@ export { showClosed } from "./task-notifications.ts";
 export { openOverview } from "./output/open-overview.ts";
 export { openSession } from "./output/open-session.ts";
 export { loadPage } from "./output/web-page.ts";
-export { promptLenses } from "./prompt-lenses.ts";
+export { promptLenses } from "./commands/editor-commands.ts";
 export { showRequest, showSeveral } from "./requests/request-notifications.ts";
 export { describe } from "./status-bar-text.ts";
 export {

@@ -39,14 +39,14 @@ export async function showError(error: unknown, logger: Logger): Promise<void> {
   if (error instanceof Refusal && error.code !== "unavailable")
     return void (await vscode.window.showWarningMessage(humanMessage(error)));
   const [label, command, ...args] = isMissing(error)
-    ? [vscode.l10n.t("Set Up OpenCode"), "asyncagents.setUp"]
+    ? [vscode.l10n.t("Set Up OpenCode"), "asyncagents.connect"]
     : [vscode.l10n.t("Show Log"), "asyncagents.showLog", "window"];
   const choice = await vscode.window.showErrorMessage(humanMessage(error), label);
   if (choice === label) await vscode.commands.executeCommand(command, ...args);
 }
 
 /** Whether no usable OpenCode was found. */
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return (
     error instanceof ConnectionError && ["not-found", "bad-path", "too-new"].includes(error.failure.code)
   );

@@ -1,10 +1,10 @@
+import { DisposableStore } from "../engine/disposable-store.ts";
 import * as vscode from "vscode";
 import { BUDGET_EXCEEDED } from "../engine/limit.ts";
-import type { OpenRequest } from "../engine/engine.ts";
+import type { OpenRequest, RequestRef } from "../engine/requests.ts";
 import type { Refused } from "../engine/folder-changes.ts";
 import type { TaskChange } from "../engine/registry.ts";
-import type { PendingRequest } from "../engine/server-model.ts";
-import { isActive, type Task } from "../engine/task.ts";
+import { isActive, isTakenBack, type Task } from "../engine/task.ts";
 import type { FlowContext } from "./requests/answer-flow.ts";
 import type { EndNotifications, NotificationContext } from "./task-notifications.ts";
 
@@ -16,7 +16,7 @@ const STOPPED_AS_ONE_MS = 5_000;
  * two tasks change the same file, and when an agent was refused what the user can allow.
  */
 export class Notifications implements vscode.Disposable {
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly subscriptions: DisposableStore;
   /** The kinds of refusals that were shown. */
   private readonly refusals = new Set<Refused["kind"]>();
   /** When the last reported stop of an agent's tasks at a limit was, by batch; in milliseconds since 1970. */
@@ -24,23 +24,21 @@ export class Notifications implements vscode.Disposable {
   private ends: Promise<EndNotifications> | undefined;
 
   constructor(private readonly context: NotificationContext) {
-    this.subscriptions = [
+    this.subscriptions = new DisposableStore(
       context.known.onDidChange((change) => void this.show(change)),
       context.known.onDidChange((change) => void this.showCollisions(change)),
       context.known.onDidWarn((task) => void this.warn(task)),
       context.known.onDidRefuse((refused) => void this.showRefused(refused)),
-    ];
+    );
   }
 
   dispose(): void {
     void this.ends?.then((ends) => ends.dispose());
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
   }
 
   private async show({ before, after }: TaskChange): Promise<void> {
-    if (!before || !after || !isActive(before) || isActive(after)) return;
-    // A follow-up that the server refused leaves the task unchanged.
-    if (before.endedAt === after.endedAt) return;
+    if (!before || !after || !isActive(before) || isActive(after) || isTakenBack(before, after)) return;
     if (after.launchedBy !== "person" && !isStoppedAtLimit(after)) return;
     // Read before the texts are loaded, because the other tasks may change in the meantime.
     const siblings = this.context.known.list(after.parentSessionID);
@@ -147,7 +145,7 @@ export class RequestNotifications implements vscode.Disposable {
   }
 
   /** Whether the request is or may be covered by the notification of what happened while no window was open. */
-  private isSummarised({ id, sessionID }: PendingRequest): boolean {
+  private isSummarised({ id, sessionID }: RequestRef): boolean {
     return this.context.folders.of(sessionID)?.whileAway.covers(id) ?? false;
   }
 

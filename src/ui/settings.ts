@@ -7,6 +7,8 @@ import { parseModel } from "../engine/model-ref.ts";
 import type { FolderSettings } from "../rpc/contract.ts";
 
 const SECTION = "asyncagents";
+/** A longer timer would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** When VS Code notifies the user about tasks that they launched. */
 export type NotifyUser = "always" | "failures" | "never";
@@ -19,23 +21,23 @@ export class Settings {
   /** @param allowedSetup the setup command that the user has allowed */
   engine(allowedSetup?: string): EngineSettings {
     return {
-      pollInterval: this.seconds("pollInterval", 5, 1),
-      stallWarning: this.seconds("stallWarning", 120, 0),
+      pollInterval: this.time("pollInterval", 5, 1),
+      stallWarning: this.time("stallWarning", 120, 0),
       defaultAgent: this.text("defaultAgent"),
       defaultModel: givenModel(this.text("defaultModel")),
       maxConcurrentTasks: Math.floor(this.number("maxConcurrentTasks", 5, 0)),
       maxDepth: Math.floor(this.number("maxDepth", 1, 0)),
       fork: {
-        // Invalid limits are refused when a fork is launched, with an error that names them.
+        // The engine refuses invalid limits where they are used, with an error that names the setting.
         maxToolResultChars: this.value("fork.maxToolResultChars", 1_500),
         maxTokens: this.value("fork.maxTokens", 100_000),
         strategy: strategy(this.value<string>("fork.strategy", "auto")),
       },
-      notifyParent: this.value("notifyParent", true),
+      notifyParent: this.value<unknown>("notifyParent", true) !== false,
       collisions: collisions(this.value<string>("collisions", "block")),
       isolation: this.isolation(allowedSetup),
-      // Invalid limits are refused when a task is launched.
-      budget: this.value<Budget>("budget", {}),
+      // These limits, too.
+      budget: this.budget(),
     };
   }
 
@@ -44,7 +46,7 @@ export class Settings {
     return {
       url: this.usersText("server.url"),
       path: this.usersText("server.path"),
-      startTimeoutMs: this.seconds("server.startTimeout", 120, 5),
+      startTimeoutMs: this.time("server.startTimeout", 120, 5),
       ownDatabase: this.usersValue("server.ownDatabase") === true,
     };
   }
@@ -98,9 +100,14 @@ export class Settings {
           : {
               command,
               isAllowed: command === allowedSetup,
-              timeout: this.number("isolation.setupTimeout", 10, 0.1) * 60_000,
+              timeout: this.time("isolation.setupTimeout", 10, 0.1, 60_000),
             },
     };
+  }
+
+  private budget(): Budget {
+    const value = this.value<unknown>("budget", undefined);
+    return typeof value === "object" && value !== null ? value : {};
   }
 
   private value<T>(name: string, fallback: T): T {
@@ -125,9 +132,9 @@ export class Settings {
     return typeof value === "number" && Number.isFinite(value) ? Math.max(value, minimum) : fallback;
   }
 
-  /** In milliseconds. */
-  private seconds(name: string, fallback: number, minimum: number): number {
-    return this.number(name, fallback, minimum) * 1000;
+  /** A time in milliseconds for which a timer can be set. The setting is in seconds or, if given, this unit. */
+  private time(name: string, fallback: number, minimum: number, unitMs = 1_000): number {
+    return Math.min(this.number(name, fallback, minimum) * unitMs, LONGEST_TIMER_MS);
   }
 }
 

@@ -117,9 +117,9 @@ function dayWords({ tasks, cost, tokens, worked }: TakenSince): string {
 /** Sessions report only their total usage, so usage before today is included. */
 function beforeWords({ launchedBefore }: TakenSince): string {
   return launchedBefore === 1
-    ? vscode.l10n.t("1 of them was launched earlier; everything it has used so far counts.")
+    ? vscode.l10n.t("1 of them was launched before today; its total includes earlier use.")
     : vscode.l10n.t(
-        "{0} of them were launched earlier; everything they have used so far counts.",
+        "{0} of them were launched before today; their totals include earlier use.",
         launchedBefore,
       );
 }

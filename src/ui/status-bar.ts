@@ -1,3 +1,4 @@
+import { DisposableStore } from "../engine/disposable-store.ts";
 import * as vscode from "vscode";
 import type { ConnectionState } from "../engine/connection.ts";
 import type { TakenSince } from "../engine/taken-since.ts";
@@ -19,7 +20,7 @@ export class StatusBar implements vscode.Disposable {
     "asyncagents.status",
     vscode.StatusBarAlignment.Left,
   );
-  private readonly subscriptions: readonly { dispose(): void }[];
+  private readonly subscriptions: DisposableStore;
   /** The running subagents. */
   private readonly subagents = new Map<string, Subagent>();
   private gathering: NodeJS.Timeout | undefined;
@@ -37,7 +38,7 @@ export class StatusBar implements vscode.Disposable {
     const updateSoon = (): void => {
       this.gathering ??= setTimeout(() => void this.update(), GATHER_MS);
     };
-    this.subscriptions = [
+    this.subscriptions = new DisposableStore(
       this.item,
       known.onDidChange(updateSoon),
       known.onDidChangeSubagent(({ id, after }) => {
@@ -48,12 +49,12 @@ export class StatusBar implements vscode.Disposable {
       known.onDidChangeRequests(updateSoon),
       folders.onDidChange(updateSoon),
       folders.follow(({ connector }) => connector.onDidChange(updateSoon)),
-    ];
+    );
   }
 
   dispose(): void {
     clearTimeout(this.gathering);
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
   }
 
   private active(): readonly Child[] {
@@ -63,6 +64,10 @@ export class StatusBar implements vscode.Disposable {
   /** Agents of a server that was stopped or disconnected aren't shown. */
   private isShown({ id }: Child): boolean {
     return !isIn(this.folders.of(id), "disconnected");
+  }
+
+  private get isLost(): boolean {
+    return this.active().some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));
   }
 
   private hide(): void {
@@ -75,8 +80,8 @@ export class StatusBar implements vscode.Disposable {
     if (this.active().length === 0) return this.hide();
     const { describe } = await import("./later.ts");
     this.show(describe);
-    // Reading today's usage may take a while.
-    if (await this.readToday()) this.show(describe);
+    // A call would try to reach a lost daemon again at each of its changes. Reading today's usage may take a while.
+    if (!this.isLost && (await this.readToday())) this.show(describe);
   }
 
   /** Resolves to whether new values were read. */
@@ -102,7 +107,7 @@ export class StatusBar implements vscode.Disposable {
     const waiting = new Set(requests.map(({ child }) => child.id));
     const working = active.filter(({ id }) => !waiting.has(id));
     const queued = working.filter(isQueuedChild);
-    const isLost = active.some(({ id }) => isIn(this.folders.of(id), "reconnecting", "failed"));
+    const { isLost } = this;
     const { text, label, tooltip } = describe({
       working: working.filter((child) => !queued.includes(child)),
       queued,

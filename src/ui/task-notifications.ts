@@ -8,17 +8,19 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import { INTERRUPTED_ERROR, isActive, type Collision, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
-import { showError, enumerate, translate } from "./messages.ts";
 import { offer, offerWarning } from "./dialogs.ts";
+import { showError, enumerate, translate } from "./messages.ts";
 import { withoutLinks } from "./plain-text.ts";
 import type { NotifyUser } from "./settings.ts";
 import { limitAmounts } from "./tree/words.ts";
 import { type News, newsWords } from "./while-away.ts";
 import { formatDuration } from "../engine/notice-text.ts";
-import type { Folder, FolderOpener } from "./folders/folders.ts";
+import type { Folder, FolderOpener, Folders } from "./folders/folders.ts";
+import { askForSetup } from "./worktrees/isolated-task.ts";
 
 /** What task notifications need. */
 export interface NotificationContext {
+  readonly folders: Pick<Folders, "of">;
   readonly known: Pick<Tasks, "get" | "active" | "list" | "onDidChange" | "onDidWarn" | "onDidRefuse">;
   readonly tasks: Pick<TaskCommands, "cancel" | "cancelBatch">;
   readonly clock: Clock;
@@ -260,15 +262,16 @@ export async function showCollision(
 
 /** Says what an agent was refused, and how the user can allow it. */
 export async function showRefused(
-  { showOutput }: Pick<NotificationContext, "showOutput">,
+  { folders, showOutput, logger }: Pick<NotificationContext, "folders" | "showOutput" | "logger">,
   refused: Refused,
 ): Promise<void> {
   if (refused.kind === "setup") {
     const message = vscode.l10n.t(
       "An agent couldn't launch a task in a worktree, because the setup command isn't allowed. Allow it, then ask the agent to try again.",
     );
-    if (await offerWarning(message, vscode.l10n.t("Allow Setup Command…")))
-      await vscode.commands.executeCommand("asyncagents.allowSetup", refused.sessionID);
+    if (!(await offerWarning(message, vscode.l10n.t("Allow Setup Command…")))) return;
+    const folder = folders.of(refused.sessionID);
+    if (folder) await askForSetup(folder).catch((error: unknown) => showError(error, logger));
     return;
   }
   const { task, depth } = refused;

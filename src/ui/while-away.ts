@@ -1,3 +1,4 @@
+import { DisposableStore } from "../engine/disposable-store.ts";
 import type { OpenRequest } from "../engine/engine.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
@@ -47,18 +48,18 @@ export class WhileAway implements Disposable {
   private isOver = false;
   private readonly summarised = new Set<string>();
   private keeping: Disposable | undefined;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly subscriptions: DisposableStore;
 
   constructor(private readonly options: WhileAwayOptions) {
     const { known } = options;
-    this.subscriptions = [
+    this.subscriptions = new DisposableStore(
       known.onDidChangeConnection(() => this.look()),
       known.onDidChange(({ before, after }) => {
         if (before?.status === after?.status) this.keepSoon();
         else this.keep();
       }),
       known.onDidChangeRequests(() => this.keep()),
-    ];
+    );
   }
 
   /** Whether a request needs no notification of its own: the summary covers it, or may still do so. */
@@ -67,7 +68,7 @@ export class WhileAway implements Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
     this.keep();
   }
 

@@ -5,12 +5,14 @@ import { icon } from "./icons.ts";
 
 /** Says above the conversation why it may be outdated: no connection, or the task no longer exists. */
 export class Banner {
-  readonly element = h("div", { class: "banner", hidden: true });
+  readonly element: HTMLElement;
   private connection: ConnectionView = "connected";
   private isGone = false;
   private shown: ConnectionView | "gone" = "connected";
 
-  constructor(private readonly context: Context) {}
+  constructor(private readonly context: Context) {
+    this.element = h("section", { class: "banner", "aria-label": context.l10n.t("Status"), hidden: true });
+  }
 
   showConnection(connection: ConnectionView): void {
     this.connection = connection;

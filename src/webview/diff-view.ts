@@ -29,7 +29,7 @@ export function diffView(id: string, { text, total }: Excerpt, { l10n, format, p
     h("pre", { class: "diff-text", dir: "ltr" }, ...runs(lines)),
   );
   if (text.length === total) return [view];
-  const label = l10n.t("Open all changes ({0} characters)", format.number(total));
+  const label = l10n.t("Open All Changes ({0} Characters)", format.number(total));
   const all = button("link", () => post({ type: "open-diff", id }), label);
   return [view, h("p", { class: "detail-note" }, all)];
 }

@@ -30,8 +30,8 @@ export class FindBox {
       { class: "find", role: "search", hidden: true },
       this.text,
       this.count,
-      action("up", l10n.t("Previous match (Shift+Enter)"), () => onStep(-1)),
-      action("down", l10n.t("Next match (Enter)"), () => onStep(1)),
+      action("up", l10n.t("Previous Match (Shift+Enter)"), () => onStep(-1)),
+      action("down", l10n.t("Next Match (Enter)"), () => onStep(1)),
       action("close", l10n.t("Close (Escape)"), onClose),
     );
     this.element.addEventListener("keydown", (event) => {

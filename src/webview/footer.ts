@@ -83,7 +83,7 @@ export class Footer {
     this.waitingText.textContent = waiting ?? "";
     this.waitingLabel.textContent =
       status === "error" || status === "cancelled"
-        ? l10n.t("Not sent, because the task didn't complete. Continue sends it.")
+        ? l10n.t("Not sent because the task didn't complete. Select Continue to send it:")
         : l10n.t("Sent once the task has completed:");
   }
 
@@ -134,7 +134,7 @@ export class Footer {
       isError ? error : "",
       isTask
         ? l10n.t(
-            "Retry launches a new task with the same prompt, Continue one that carries on from this conversation.",
+            "Retry launches a new task with the same prompt; Continue launches one that carries on from this conversation.",
           )
         : "",
     ].filter((line) => line !== "");

@@ -18,7 +18,7 @@ export function statusWord(l10n: L10n, status: TaskView["status"]): string {
     completed: l10n.t("Completed"),
     error: l10n.t("Failed"),
     cancelled: l10n.t("Cancelled"),
-    resumed: l10n.t("Being resumed"),
+    resumed: l10n.t("Working on follow-up"),
     idle: l10n.t("Idle"),
   };
   return words[status];
@@ -32,7 +32,7 @@ export function phaseWord(l10n: L10n, phase: ActivityView["phase"]): string {
     thinking: l10n.t("Thinking…"),
     streaming: l10n.t("Writing…"),
     tool: l10n.t("Working…"),
-    retrying: l10n.t("Model unavailable; retrying"),
+    retrying: l10n.t("Waiting to retry"),
     "needs-permission": l10n.t("Needs permission"),
     "needs-answer": l10n.t("Needs an answer"),
     stalled: l10n.t("Stalled"),

@@ -316,6 +316,8 @@ export class Page {
 
   private onClick(event: MouseEvent): void {
     if (!(event.target instanceof Element)) return;
+    // What the reader opens may hide the page, and with it the reading position.
+    this.state.write();
     const link = event.target.closest("a[href]");
     if (link) {
       // The editor would open the link as well.

@@ -72,7 +72,7 @@ export class RowView implements RowRenderer {
 
   /** Copies the whole entry, not only this row. */
   private copyButton({ item }: Row): HTMLElement {
-    return action("copy", this.context.l10n.t("Copy message"), () => {
+    return action("copy", this.context.l10n.t("Copy Message"), () => {
       if ("text" in item.entry) this.copy(item.entry.text);
     });
   }

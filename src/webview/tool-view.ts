@@ -101,7 +101,7 @@ export class ToolView {
   private detailContent(detail: ToolDetail, entry: ToolEntry): Node[] {
     const { l10n } = this.context;
     const sections: Node[] = [];
-    const heading = (text: string): Node => h("h3", { class: "detail-head" }, text);
+    const heading = (text: string): Node => h("h2", { class: "detail-head" }, text);
     sections.push(heading(l10n.t("Input")));
     if (detail.input.length === 0) sections.push(h("p", { class: "detail-note" }, l10n.t("No input")));
     else
@@ -136,7 +136,7 @@ export class ToolView {
     if (isFile) {
       const open = (): void => post({ type: "open-field", id, field: name });
       const link = button("link", open, h("bdi", {}, value.text));
-      link.title = l10n.t("Open file");
+      link.title = l10n.t("Open File");
       return [term, h("dd", {}, link)];
     }
     const text = value.text.includes("\n")
@@ -148,7 +148,7 @@ export class ToolView {
   private more(id: string, field: string, { text, total }: Excerpt): Node[] {
     if (text.length === total) return [];
     const { l10n, format, post } = this.context;
-    const label = l10n.t("Show all ({0} characters)", format.number(total));
+    const label = l10n.t("Show All ({0} Characters)", format.number(total));
     const all = button("link", () => post({ type: "open-field", id, field }), label);
     return [h("p", { class: "detail-note" }, all)];
   }

@@ -1,15 +1,30 @@
-/** How time grows with the number of tasks: for twice as many tasks, at most a little more than twice the time. */
+/**
+ * How time grows with the number of tasks and the length of conversations, at three sizes each: for twice as many, at
+ * most a little more than twice the time.
+ */
+import { join } from "node:path";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
+import { cutHistory } from "../../src/engine/fork/cut.ts";
+import { inheritedHistory } from "../../src/engine/fork/inherited-history.ts";
+import { forkPreamble } from "../../src/engine/fork/preamble.ts";
+import type { Message } from "../../src/engine/server-model.ts";
+import type { TokenCounter } from "../../src/engine/token-counter.ts";
+import { ThreadTokenCounter } from "../../src/tokens/token-counter.ts";
+import { arrange } from "../../src/ui/tree/arrangement.ts";
+import { realClock } from "../support/engine.ts";
+import { repository } from "../support/extension-host.ts";
 import { MemoryServer } from "../support/memory-server.ts";
-import { computed, interleaved, median, timed } from "./support/measure.ts";
+import { conversation } from "./support/conversation.ts";
+import { beyondLinear, computed, interleaved, median, type Rounds } from "./support/measure.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "./support/memory-engine.ts";
 import { Report } from "./support/report.ts";
 
-const SIZES = [1_250, 2_500, 5_000] as const;
+const TASKS = [1_250, 2_500, 5_000];
+const BYTES = [1_250_000, 2_500_000, 5_000_000];
 /** What the noise of the machine may add to linear growth. */
 const TOLERANCE = 1.5;
-const GROWTH = (SIZES[2] / SIZES[0]) * TOLERANCE;
+const LIMITS = { maxToolResultChars: 1_500, maxTokens: 100_000 };
 
 interface World {
   readonly size: number;
@@ -19,16 +34,46 @@ interface World {
   readonly engine: TaskEngine;
 }
 
-const worlds = await Promise.all(SIZES.map(create));
+interface Talk {
+  readonly size: number;
+  readonly messages: readonly Message[];
+  readonly texts: readonly string[];
+}
+
 const report = new Report("growth");
-await measure("tasks read at connect", { rounds: 7, warmUp: 1 }, connect);
-await measure("a parent's tasks listed", { rounds: 31, warmUp: 5 }, async ({ engine, parent }) =>
+const instant: TokenCounter = { count: async (texts) => texts.map(({ length }) => Math.ceil(length / 4)) };
+const thread = new ThreadTokenCounter({
+  script: join(repository, "dist", "tokenizer.cjs"),
+  clock: realClock,
+});
+const talks = BYTES.map(talk);
+await measure("a history cut for a fork", talks, { rounds: 31, warmUp: 5 }, ({ messages }) =>
+  computed(() =>
+    cutHistory(inheritedHistory(messages), LIMITS, instant, undefined, (cut) => forkPreamble(cut)),
+  ),
+);
+await measure("tokens counted", talks, { rounds: 5, warmUp: 1 }, ({ texts }) =>
+  computed(() => thread.count(texts)),
+);
+thread.dispose();
+
+const worlds = await Promise.all(TASKS.map(create));
+await measure("tasks read at connect", worlds, { rounds: 7, warmUp: 1 }, connect);
+await measure("a parent's tasks listed", worlds, { rounds: 31, warmUp: 5 }, ({ engine, parent }) =>
   computed(() => engine.list(parent)),
 );
+await measure("rows put in their order", worlds, { rounds: 31, warmUp: 5 }, ({ engine, parent }) =>
+  computed(() => arrange(engine, engine.children(parent), "active")),
+);
 let revision = 1_000;
-await measure("a task changed", { rounds: 31, warmUp: 5 }, change);
+await measure("a task changed", worlds, { rounds: 31, warmUp: 5 }, change);
 for (const { engine } of worlds) engine.dispose();
 report.finish();
+
+function talk(size: number): Talk {
+  const messages = conversation(size, { textLength: 500, resultLength: 18_000 });
+  return { size, messages, texts: messages.map((message) => JSON.stringify(message)) };
+}
 
 async function create(size: number): Promise<World> {
   const server = new MemoryServer();
@@ -42,7 +87,7 @@ async function create(size: number): Promise<World> {
 async function connect({ server }: World): Promise<number> {
   const engine = memoryEngine(server);
   const session = new ActiveSession(engine, server, strictLogger);
-  const took = await timed(async () => {
+  const took = await computed(async () => {
     await engine.connect();
     await session.refresh();
   });
@@ -62,21 +107,18 @@ async function change({ server, tasks }: World): Promise<number> {
   return performance.now() - start;
 }
 
-/** Adds the figures for each size, and the budget for the growth from the smallest to the largest. */
-async function measure(
+/** Adds the figures for each size, and the budget for how they grow from each size to the next. */
+async function measure<T extends { readonly size: number }>(
   what: string,
-  rounds: Parameters<typeof interleaved>[0],
-  run: (world: World) => Promise<number>,
+  worlds: readonly T[],
+  rounds: Rounds,
+  run: (world: T) => number | Promise<number>,
 ): Promise<void> {
   const jobs = Object.fromEntries(worlds.map((world) => [String(world.size), () => run(world)]));
   const figures = await interleaved(rounds, jobs);
-  const medians = SIZES.map((size) => median(figures[size] ?? []));
-  for (const size of SIZES) report.figures(`${what}, ${size}`, "ms", figures[size] ?? []);
-  const [small = 0, , large = 0] = medians;
-  report.budget({
-    what: `${what}: ${SIZES[2]} / ${SIZES[0]}`,
-    value: large / small,
-    limit: GROWTH,
-    unit: "×",
-  });
+  const sizes = worlds.map(({ size }) => size);
+  for (const size of sizes)
+    report.figures(`${what}, ${size.toLocaleString("en")}`, "ms", figures[size] ?? []);
+  const medians = sizes.map((size) => median(figures[size] ?? []));
+  report.budget({ what, value: beyondLinear(sizes, medians), limit: TOLERANCE, unit: "× linear" });
 }

@@ -1,7 +1,7 @@
 /** The time from a task's idle event until its parent is notified, without the server's response times. */
 import { median, quantile } from "./support/measure.ts";
 import { createParent, launchInput, quiet, startBench, told } from "./support/real-server.ts";
-import { recordFetch, timeWithoutRequests } from "./support/recorded-fetch.ts";
+import { recordFetch, timeWithoutRequests } from "../support/recorded-fetch.ts";
 import { Report } from "./support/report.ts";
 
 const TASKS = 40;

@@ -6,7 +6,7 @@ import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { median, ratios } from "./support/measure.ts";
 import { cpuTime } from "./support/processes.ts";
 import { createParent, launchInput, post, quiet } from "./support/real-server.ts";
-import { recordFetch } from "./support/recorded-fetch.ts";
+import { recordFetch } from "../support/recorded-fetch.ts";
 import { Report } from "./support/report.ts";
 
 const REQUESTS_OVER_MS = 16_000;

@@ -9,6 +9,8 @@ import { Report } from "./support/report.ts";
 const RUNS = 5;
 /** A conversation of 6.5 MB, and one that is ten times as long. */
 const SIZES = [2_000, 20_000];
+/** Two frames, which a browser says take 33.3 or 33.4 ms: at most one comes late. */
+const TWO_FRAMES = 33.5;
 
 /** The results of one run. Times in milliseconds. */
 interface Figures {
@@ -30,7 +32,7 @@ const FIGURES: Readonly<Record<keyof Figures, Measured>> = {
   firstContent: { what: "first content", unit: "ms", limit: 1_000 },
   allSent: { what: "whole conversation sent", unit: "ms" },
   mostElements: { what: "elements at most", unit: "", limit: 3_000 },
-  worstFrameScrolling: { what: "worst frame, scrolling", unit: "ms", limit: 33 },
+  worstFrameScrolling: { what: "worst frame, scrolling", unit: "ms", limit: TWO_FRAMES },
   worstFrameJumping: { what: "worst frame, jumping", unit: "ms" },
   worstFrameStreaming: { what: "worst frame, streaming", unit: "ms" },
 };

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
+import { freshID } from "../../src/engine/ids.ts";
 import type { Logger } from "../../src/engine/ports.ts";
 import type { ToolName } from "../../src/tools/tool.ts";
 import { toolInputSchema } from "../../src/tools/input-schema.ts";
-import { TOOLS } from "../../src/tools/tools.ts";
+import { DECLARATIONS } from "../../src/tools/declarations.ts";
 import { EditorTool, type EditorToolContext } from "../../src/ui/editor-tool.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
@@ -48,8 +49,8 @@ describe("the agent tools of the editor's own agents", () => {
 
   it("are offered with their declared names, descriptions and schemas", () => {
     const shown = new Map(ours().map((tool) => [tool.name, tool]));
-    assert.deepEqual([...shown.keys()].sort(), TOOLS.map(({ name }) => name).sort());
-    for (const tool of TOOLS) {
+    assert.deepEqual([...shown.keys()].sort(), DECLARATIONS.map(({ name }) => name).sort());
+    for (const tool of DECLARATIONS) {
       assert.equal(shown.get(tool.name)?.description, tool.description);
       assert.deepEqual(shown.get(tool.name)?.inputSchema, toolInputSchema(tool));
     }
@@ -83,6 +84,12 @@ describe("the agent tools of the editor's own agents", () => {
     assert.equal(await list(), "No background tasks found");
   });
 });
+
+/** Makes a session the active one: the one in which a user wrote last. */
+function writeIn(server: MemoryServer, sessionID: string): Promise<void> {
+  const messageID = freshID("msg", Date.now(), Math.random);
+  return server.prompt(sessionID, { messageID, agent: "build", noReply: true, parts: [{ text: "Hello." }] });
+}
 
 describe("an agent tool of the editor", () => {
   let server: MemoryServer;
@@ -190,7 +197,7 @@ describe("an agent tool of the editor", () => {
   it("names the task to be resumed", async () => {
     const { tasks, parent } = await addRunningTasks(server, 1);
     await connect();
-    session.select(parent);
+    await writeIn(server, parent);
     const { title, message } = await confirmation("asyncagents_task", { resume: tasks[0], prompt: "Go on." });
     assert.equal(title, "Resume a background task?");
     assert.match(message.value.replaceAll("&nbsp;", " "), /Task: Look into how module 0/);
@@ -204,10 +211,10 @@ describe("an agent tool of the editor", () => {
     const { parent } = await addRunningTasks(server, 1);
     const { parent: other } = await addRunningTasks(server, 1);
     await connect();
-    session.select(parent);
+    await writeIn(server, parent);
     const clear = tool("asyncagents_clear");
     await clear.prepareInvocation({ input: {} });
-    session.select(other);
+    await writeIn(server, other);
     await confirmed(clear, {});
     assert.equal(engine.list(parent).length, 0);
     assert.equal(engine.list(other).length, 1);
@@ -216,7 +223,7 @@ describe("an agent tool of the editor", () => {
   it("clears nothing if there are more tasks than the user was asked about", async () => {
     const { parent } = await addRunningTasks(server, 1);
     await connect();
-    session.select(parent);
+    await writeIn(server, parent);
     const clear = tool("asyncagents_clear");
     await clear.prepareInvocation({ input: {} });
     await engine.launch({ parentSessionID: parent, prompt: "More.", launchedBy: "person" });
@@ -239,7 +246,7 @@ describe("an agent tool of the editor", () => {
 
   it("is prepared without connecting, and without a session", async () => {
     const input = { task_id: "aaaaaa", prompt: "x" };
-    for (const { name } of TOOLS) await tool(name).prepareInvocation({ input });
+    for (const { name } of DECLARATIONS) await tool(name).prepareInvocation({ input });
     assert.equal(connects, 0);
     assert.deepEqual(await server.sessions(), []);
   });
@@ -256,7 +263,7 @@ describe("an agent tool of the editor", () => {
       await other.createSession({ title: "First" });
       const { id } = await other.createSession({ title: "Second" });
       await otherEngine.connect();
-      second.session.select(id);
+      await writeIn(other, id);
     });
 
     afterEach(() => {
@@ -302,7 +309,7 @@ describe("an agent tool of the editor", () => {
   it("asks before it cancels tasks, and says which or how many", async () => {
     const { tasks, parent } = await addRunningTasks(server, 3);
     await connect();
-    session.select(parent);
+    await writeIn(server, parent);
     const one = await confirmation("asyncagents_cancel", { task_id: tasks[1] });
     assert.equal(one.title, "Cancel this background task?");
     assert.match(one.message.value.replaceAll("&nbsp;", " "), /module 1/);
@@ -326,7 +333,7 @@ describe("an agent tool of the editor", () => {
   it("asks before it clears tasks, naming some and counting the running ones", async () => {
     const { tasks, parent } = await addRunningTasks(server, 12);
     await connect();
-    session.select(parent);
+    await writeIn(server, parent);
     const all = await confirmation("asyncagents_clear", {});
     assert.equal(all.title, "Clear 12 background tasks from the list?");
     assert.match(all.message.value.replaceAll("&nbsp;", " "), /module 9[^]*and 2 more[^]*running[^]*12/);
@@ -351,7 +358,7 @@ describe("an agent tool of the editor", () => {
   it("stops waiting when the caller cancels", async () => {
     const { tasks, parent } = await addRunningTasks(server, 1);
     await connect();
-    session.select(parent);
+    await writeIn(server, parent);
     const source = new vscode.CancellationTokenSource();
     const waiting = invoke(
       "asyncagents_output",

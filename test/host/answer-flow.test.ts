@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import type { OpenRequest } from "../../src/engine/engine.ts";
+import { inWords } from "../../src/daemon/request-words.ts";
+import type { MirroredRequest } from "../../src/engine/folder-changes.ts";
+import type { OpenRequest } from "../../src/engine/requests.ts";
 import type { RequestAnswer } from "../../src/engine/server-model.ts";
 import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import type { Child } from "../../src/engine/subagent.ts";
@@ -56,14 +58,17 @@ describe("a half-written answer", () => {
   let box: WritableBox;
   let answers: RequestAnswer[];
   let context: FlowContext;
-  const open: OpenRequest = {
+  const open: OpenRequest<MirroredRequest> = {
     child: { agent: "build", description: "Ship" } as Child,
-    request: {
-      type: "question",
-      id: "que_1",
-      sessionID: "ses_1",
-      questions: [{ question: "Which?", header: "Pick", options: [], multiple: false, custom: true }],
-    },
+    request: inWords(
+      {
+        type: "question",
+        id: "que_1",
+        sessionID: "ses_1",
+        questions: [{ question: "Which?", header: "Pick", options: [], multiple: false, custom: true }],
+      },
+      "/work",
+    ),
   };
 
   beforeEach(() => {
@@ -261,13 +266,14 @@ describe("Always Allow for a permission", () => {
             setImmediate(() => this.hide());
           },
         })) as unknown as typeof createQuickPick;
-      const request = { type: "permission", id: "per_1", permission: "bash", patterns: ["ls"], metadata: {} };
-      const open = { child, request: { ...request, always } } as unknown as OpenRequest;
+      const asked = { type: "permission", id: "per_1", sessionID: "ses_1", permission: "bash" } as const;
+      const request = inWords({ ...asked, patterns: ["ls"], metadata: {}, always }, "/work");
+      const open = { child, request };
       const context = {
         known: {
           openRequests: () => [open],
           onDidChangeRequests: () => ({ dispose: () => undefined }),
-          toolInput: async () => undefined,
+          explainRequest: async () => undefined,
         },
         memory: new LaunchMemory(memento()),
       } as unknown as FlowContext;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { showBranch } from "../../src/ui/worktrees/endings.ts";
+import { showBranch } from "../../src/ui/worktrees/worktree-commands.ts";
 
 describe("a branch made from a worktree, in the extension host", () => {
   const { showInformationMessage } = vscode.window;

@@ -7,7 +7,7 @@ import type { TaskWorktree } from "../../src/engine/task.ts";
 import { FolderWorktrees } from "../../src/git/folder-worktrees.ts";
 import type { Folder } from "../../src/ui/folders/folders.ts";
 import { planBringBack, write } from "../../src/ui/worktrees/bring-back.ts";
-import type { IsolatedTask } from "../../src/ui/worktrees/owner.ts";
+import type { IsolatedTask } from "../../src/ui/worktrees/isolated-task.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";

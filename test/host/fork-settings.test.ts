@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { Settings } from "../../src/ui/settings.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { readReceived, type Received } from "../support/received.ts";
 import { script } from "../support/script.ts";
@@ -69,6 +70,19 @@ describe("the fork settings in a real editor", () => {
     assert.doesNotMatch(JSON.stringify(got.native), /x{500}/);
   });
 
+  it("a limit of the wrong type is refused where it is used, and later changes of settings arrive", async () => {
+    await set("maxTokens", "100000");
+    await assert.rejects(
+      api.tasks.fork(source.id, "Carry on."),
+      /fork\.maxTokens must be a number greater than 0\. Change it in the settings\./,
+    );
+    const prompt = script([{ text: "Done without a fork." }]);
+    assert.equal((await finished(await api.tasks.launch({ prompt, agent: "build" }))).status, "completed");
+    await set("maxTokens", undefined);
+    await set("maxToolResultChars", 100);
+    assert.match(resultIn(await forked()) ?? "", /^x{100}\n\[Shortened/);
+  });
+
   it("fork.strategy decides how a shortened conversation is inherited: as text with fork, else as messages", async () => {
     await set("maxToolResultChars", 100);
     for (const strategy of ["fork", "replay", "auto"]) {
@@ -76,5 +90,17 @@ describe("the fork settings in a real editor", () => {
       const { text } = await forked();
       assert.equal(text !== undefined, strategy === "fork", strategy);
     }
+  });
+});
+
+describe("a time in the settings that is too long for a timer", () => {
+  const stallWarning = async (seconds: number | undefined): Promise<void> =>
+    vscode.workspace.getConfiguration("asyncagents").update("stallWarning", seconds, true);
+
+  afterEach(() => stallWarning(undefined));
+
+  it("is shortened to the longest that works, instead of being over at once", async () => {
+    await stallWarning(1e9);
+    assert.equal(new Settings().engine().stallWarning, 2 ** 31 - 1);
   });
 });

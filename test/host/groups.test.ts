@@ -141,7 +141,7 @@ describe("groups and unread results", () => {
     const ids = [await add("cleared first", justNow()), await add("cleared last", justNow())];
     for (const id of ids) await engine.clear(id);
     assert.deepEqual(rows(), ["Finished Today (1 · 1 unread)", "  listed"]);
-    await options.showCleared(true);
+    options.showsCleared = true;
     const cleared = ["Cleared (2)", "  cleared last", "  cleared first"];
     assert.deepEqual(rows(), ["Finished Today (1 · 1 unread)", "  listed", ...cleared]);
     await options.sortBy("name");

@@ -45,6 +45,7 @@ describe("notifications of ended tasks", () => {
     vscode.window.showInformationMessage = async (message: string) => void told.push(message);
     const never = new Emitter<never>(fail).event;
     notifications = new Notifications({
+      folders: { of: () => undefined },
       known: {
         get: (id) => ended.get(id),
         active: () => active,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
+import { ConnectionError } from "../../src/engine/connection.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import { showChanges } from "../../src/ui/changes/changes-view.ts";
@@ -8,7 +9,7 @@ import { askText } from "../../src/ui/quick-input.ts";
 import type { Subagent } from "../../src/engine/subagent.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
-import { setUp } from "../../src/ui/commands/set-up.ts";
+import { connect } from "../../src/ui/commands/set-up.ts";
 import { openInTerminal } from "../../src/ui/commands/row-commands.ts";
 import type { Tasks } from "../../src/ui/folders/all-tasks.ts";
 import type { Folder } from "../../src/ui/folders/folders.ts";
@@ -115,8 +116,15 @@ describe("text from agents and users in titles", () => {
     const told: string[] = [];
     const { showInformationMessage } = vscode.window;
     vscode.window.showInformationMessage = async (message: string) => void told.push(message);
-    const state = { kind: "connected", version: `1.0 ${LINK}\u202e` };
-    const connector = { state, connectAsking: async () => undefined };
+    const missing = new ConnectionError({ code: "not-found", message: "", remedy: "" });
+    const connector = {
+      state: { kind: "failed", version: `1.0 ${LINK}\u202e` },
+      connectAsking: async () => {
+        if (connector.state.kind === "connected") return;
+        connector.state.kind = "connected";
+        throw missing;
+      },
+    };
     try {
       const ended: Task = { ...task, description: `${LINK}\u202e`, status: "completed" };
       const wanted = {
@@ -127,11 +135,14 @@ describe("text from agents and users in titles", () => {
         isListShown: () => false,
       } as unknown as NotificationContext;
       new EndNotifications(wanted).show(ended, []);
-      await setUp({
-        folders: { opened: Promise.resolve(), current: { connector } },
-        settings: { server: () => ({}) },
-        daemon: async () => ({ findExecutable: async () => `/bin/${LINK}` }),
-      } as unknown as CommandContext);
+      await connect(
+        {
+          folders: { opened: Promise.resolve(), current: { connector } },
+          settings: { server: () => ({}) },
+          daemon: async () => ({ findExecutable: async () => `/bin/${LINK}` }),
+        } as unknown as CommandContext,
+        undefined,
+      );
       await until("the connection", () => told.length === 2);
     } finally {
       vscode.window.showInformationMessage = showInformationMessage;

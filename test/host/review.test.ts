@@ -3,18 +3,25 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../src/engine/errors.ts";
-import { sentence } from "../../src/engine/sentence.ts";
+import { english, sentence } from "../../src/engine/sentence.ts";
 import type { FileChange, FileContent } from "../../src/engine/server-model.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
-import { takeBack as takeBackNow } from "../../src/daemon/take-back.ts";
-import { revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
+import { planOf } from "../../src/daemon/revert-plan.ts";
+import { type PlanRevert, revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
+import { withText } from "../../src/ui/changes/review.ts";
 import { registerCommands, type Command, type CommandContext } from "../../src/ui/commands/command.ts";
 import { script } from "../support/script.ts";
 import { tempDir } from "../support/temp.ts";
 
 const text = (content: string): FileContent => ({ kind: "text", text: content });
 const absent: FileContent = { kind: "absent" };
-const takeBack = async (...texts: Parameters<typeof takeBackNow>) => takeBackNow(...texts);
+/** Plans as the daemon does. */
+const plan: PlanRevert = async (change, present) => {
+  const planned = planOf(change, withText(present), false);
+  return typeof planned === "string"
+    ? { kind: "refused", reason: planned, why: sentence("{0}: refused", change.path) }
+    : planned;
+};
 
 describe("reviewing changes in the extension host", () => {
   const folder = join(vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? "", "review");
@@ -30,7 +37,7 @@ describe("reviewing changes in the extension host", () => {
   });
   /** Why the file was left alone; undefined: it was reverted. */
   const refusal = async (one: FileChange): Promise<string | undefined> =>
-    (await revertFiles([one], false, takeBack)).refused[0]?.reason;
+    (await revertFiles([one], plan)).refused[0]?.reason;
 
   before(() => void mkdirSync(folder));
 
@@ -44,8 +51,7 @@ describe("reviewing changes in the extension host", () => {
         change(at("created.txt"), absent, text("new\n")),
         change(at("deep/er/deleted.txt"), text("gone\n"), absent),
       ],
-      false,
-      takeBack,
+      plan,
     );
     assert.deepEqual(refused, []);
     assert.equal(readFileSync(at("edited.txt"), "utf8"), formatted);
@@ -59,11 +65,7 @@ describe("reviewing changes in the extension host", () => {
 
   it("keeps later changes in other lines", async () => {
     writeFileSync(at("merged.txt"), "1\nTWO\n3\n4\nFIVE\n");
-    await revertFiles(
-      [change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))],
-      false,
-      takeBack,
-    );
+    await revertFiles([change(at("merged.txt"), text("1\n2\n3\n4\n5\n"), text("1\nTWO\n3\n4\n5\n"))], plan);
     assert.equal(readFileSync(at("merged.txt"), "utf8"), "1\n2\n3\n4\nFIVE\n");
   });
 
@@ -72,23 +74,26 @@ describe("reviewing changes in the extension host", () => {
     writeFileSync(path, "1\nTWO\n3\nFOUR\n");
     const { refused } = await revertFiles(
       [change(path, text("1\n2\n3\n4\n"), text("1\nTWO\n3\n4\n"))],
-      false,
-      async (...texts) => {
+      async (...asked) => {
         writeFileSync(path, "1\nTWO\n3\nFIVE\n");
-        return takeBack(...texts);
+        return plan(...asked);
       },
     );
-    assert.deepEqual(refused, [{ path, reason: "changed-since" }]);
+    assert.deepEqual(
+      refused.map(({ reason, why }) => [reason, english(why)]),
+      [
+        [
+          "changed-since",
+          "review/raced.txt: has since changed in the same places. Compare and revert by hand.",
+        ],
+      ],
+    );
     assert.equal(readFileSync(path, "utf8"), "1\nTWO\n3\nFIVE\n");
   });
 
   it("does not undo over a later change", async () => {
     writeFileSync(at("undo.txt"), "after\n");
-    const { reverted } = await revertFiles(
-      [change(at("undo.txt"), text("before\n"), text("after\n"))],
-      false,
-      takeBack,
-    );
+    const { reverted } = await revertFiles([change(at("undo.txt"), text("before\n"), text("after\n"))], plan);
     writeFileSync(at("undo.txt"), "a person's\n");
     assert.deepEqual(await undoRevert(reverted), [at("undo.txt")]);
     assert.equal(readFileSync(at("undo.txt"), "utf8"), "a person's\n");
@@ -129,8 +134,7 @@ describe("reviewing changes in the extension host", () => {
         change(at("no-folder/deleted.txt"), text("gone\n"), absent),
         change(at("free.txt"), text("before\n"), text("after\n")),
       ],
-      false,
-      takeBack,
+      plan,
     );
     assert.deepEqual(
       refused.map(({ path, reason }) => [path, reason]),
@@ -211,7 +215,7 @@ describe("reviewing changes in the extension host", () => {
         [at("late.txt"), "changed-since"],
       ],
     );
-    assert.match(refused[1]?.message ?? "", /^review\/late.txt: changed since/);
+    assert.match(refused[1]?.message ?? "", /^review\/late.txt: has since changed/);
     // Accepted changes are not among the remaining ones.
     assert.equal(readFileSync(at("keep.txt"), "utf8"), "kept\n");
     assert.deepEqual(await changes.accept(id), [at("known.txt"), at("late.txt")]);

@@ -17,6 +17,26 @@ import { until } from "../support/wait.ts";
 import type { Folders } from "../../src/ui/folders/folders.ts";
 import { Unread } from "../../src/ui/tree/unread.ts";
 import { MemoryMemento, NOTHING_SHOWN } from "./memory-parts.ts";
+import type { Phase } from "../../src/engine/task.ts";
+import type { Child } from "../../src/engine/subagent.ts";
+import type { OverviewTask } from "../../src/protocol/overview.ts";
+import { activity } from "../../src/ui/tree/words.ts";
+import { L10n, phaseWord } from "../../src/webview/l10n.ts";
+import { stateWord } from "../../src/webview/overview/words.ts";
+
+/** What a task is doing: in its row, in its panel, and in the overview, which has one word for all work. */
+const ACTIVITY_WORDS: Readonly<Record<Phase, readonly [row: string, panel: string, overview: string]>> = {
+  queued: ["queued", "Queued", "Queued"],
+  "setting-up": ["setting up", "Setting up its worktree…", "Running"],
+  starting: ["starting", "Starting…", "Running"],
+  thinking: ["thinking", "Thinking…", "Running"],
+  streaming: ["writing", "Writing…", "Running"],
+  tool: ["read src/cart.js", "Working…", "Running"],
+  retrying: ["waiting to retry", "Waiting to retry", "Waiting to retry"],
+  "needs-permission": ["needs permission", "Needs permission", "Needs permission"],
+  "needs-answer": ["needs an answer", "Needs an answer", "Needs an answer"],
+  stalled: ["stalled", "Stalled", "Stalled"],
+};
 
 /** The tree, with no output open. */
 function openTree(folders: Folders, options: ListOptions, memento: vscode.Memento): TaskTree {
@@ -31,6 +51,18 @@ async function openFolder(engine: TaskEngine, session: ActiveSession): Promise<M
   await workspace.open();
   return workspace;
 }
+
+describe("what a task is doing", () => {
+  it("is said with the same words in its row, its panel and the overview", () => {
+    const l10n = new L10n({});
+    const recentTools = [{ tool: "read", title: "src/cart.js", status: "running" }];
+    for (const [phase, words] of Object.entries(ACTIVITY_WORDS)) {
+      const child = { progress: { phase, recentTools } } as unknown as Child;
+      const task = { status: "running", phase } as OverviewTask;
+      assert.deepEqual([activity(child), phaseWord(l10n, phase as Phase), stateWord(l10n, task)], words);
+    }
+  });
+});
 
 describe("the tree", () => {
   let server: MemoryServer;
@@ -305,9 +337,9 @@ describe("the tree", () => {
     assert.match(words(subagent), / · OpenCode$/);
   });
 
-  it("[EXT-2] labels a subagent with its plain title, and shows it as not started until it starts", async () => {
+  it("[EXT-2] labels a subagent with its title, and shows it as not started until it starts", async () => {
     const outer = await add("Outer");
-    const id = await addSubagent("Look around (@explore subagent)", outer);
+    const id = await addSubagent("Look around", outer);
     assert.equal(label(tree.node(id)), "Look around");
     const icon = (): string => (item(tree.node(id)).iconPath as vscode.ThemeIcon).id;
     assert.equal(icon(), "circle-outline");

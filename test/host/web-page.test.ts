@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { loadPage } from "../../src/ui/output/web-page.ts";
@@ -14,22 +14,37 @@ describe("a page in an editor tab", () => {
   });
   afterEach(() => panel.dispose());
 
-  it("is loaded again as long as its script doesn't run, and no longer", async () => {
+  it("is loaded again as long as its script doesn't run, also when it is shown again, and no longer", async () => {
     const extension = tempDir("extension");
     for (const name of ["dist", "media"]) mkdirSync(join(extension, name));
+    const script = join(extension, "dist", "webview.js");
     const pages = new Set<string>();
     const answered = new Set<string>();
     panel.webview.onDidReceiveMessage(() => answered.add(panel.webview.html));
-    loadPage(panel, vscode.Uri.file(extension), { name: "output", patienceMs: 1_000 });
+    const page = loadPage(panel, vscode.Uri.file(extension), { name: "output", patienceMs: 1_000 });
     await until("another load", () => pages.add(panel.webview.html).size > 1);
-    writeFileSync(join(extension, "dist", "webview.js"), "acquireVsCodeApi().postMessage({});");
+    writeFileSync(script, "acquireVsCodeApi().postMessage({});");
     await until("the script", () => answered.size > 0);
+    page.dispose();
     const [last] = answered;
     // The loads of the next page show that those of the first are over.
-    loadPage(panel, vscode.Uri.file(tempDir("empty")), { name: "output", patienceMs: 1_000 });
+    const next = loadPage(panel, vscode.Uri.file(tempDir("empty")), { name: "output", patienceMs: 1_000 });
     const seen = new Set([panel.webview.html]);
     await until("its second load", () => seen.add(panel.webview.html).size > 1);
+    next.dispose();
     assert.equal(seen.size, 2);
     assert.ok(last !== undefined && !seen.has(last));
+
+    loadPage(panel, vscode.Uri.file(extension), { name: "output", patienceMs: 1_000 });
+    answered.clear();
+    await until("the script of a third page", () => answered.size > 0);
+    const [shown] = answered;
+    const other = join(extension, "other.txt");
+    writeFileSync(other, "");
+    await vscode.window.showTextDocument(vscode.Uri.file(other), { viewColumn: vscode.ViewColumn.Active });
+    await until("the page to be hidden", () => !panel.visible);
+    rmSync(script);
+    panel.reveal();
+    await until("a load after the page is shown again", () => panel.webview.html !== shown);
   });
 });

@@ -9,7 +9,7 @@ const repository = fileURLToPath(new URL("../../", import.meta.url));
 const BUNDLE = /^bundle\.l10n\.(.+)\.json$/;
 
 /** Texts by their keys; those of the sources are their own keys. */
-export type Texts = Readonly<Record<string, string>>;
+type Texts = Readonly<Record<string, string>>;
 
 /** One file of translations, beside what it translates. */
 export interface Translation {

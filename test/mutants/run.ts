@@ -26,8 +26,8 @@ const PARTS: Readonly<Record<string, Part>> = {
     tests: ["test/unit/opencode/record-codec.test.ts"],
   },
   revert: {
-    source: ["src/ui/changes/{accepted-changes,revert-plan}.ts", "src/daemon/take-back.ts"],
-    tests: ["test/unit/ui/changes/*.test.ts", "test/unit/daemon/take-back.test.ts"],
+    source: ["src/ui/changes/accepted-changes.ts", "src/daemon/{revert-plan,take-back}.ts"],
+    tests: ["test/unit/ui/changes/*.test.ts", "test/unit/daemon/{revert-plan,take-back}.test.ts"],
   },
 };
 

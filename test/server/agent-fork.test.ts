@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ForkSettings } from "../../src/engine/settings.ts";
-import { IN_PROGRESS } from "../../src/engine/fork/history.ts";
+import { IN_PROGRESS } from "../../src/engine/fork/inherited-history.ts";
 import type { AgentServer as EngineServer } from "../../src/engine/ports.ts";
 import { shortID, type Task } from "../../src/engine/task.ts";
 import {

@@ -9,7 +9,7 @@ import { Refusal } from "../../src/engine/errors.ts";
 import { RESULT_MARK } from "../../src/engine/received-result.ts";
 import type { ToolResult } from "../../src/tools/tool.ts";
 import { toolInputSchema } from "../../src/tools/input-schema.ts";
-import { TOOLS } from "../../src/tools/tools.ts";
+import { DECLARATIONS } from "../../src/tools/declarations.ts";
 import {
   callTool,
   callTools,
@@ -88,7 +88,7 @@ describe("The plugin inside OpenCode", () => {
     const told = request?.body["tools"] as readonly {
       function: { name: string; description: string; parameters: Record<string, unknown> };
     }[];
-    for (const tool of TOOLS) {
+    for (const tool of DECLARATIONS) {
       const { description, parameters } =
         told.find((one) => one.function.name === tool.name)?.function ?? assert.fail(tool.name);
       const { properties, required } = toolInputSchema(tool);

@@ -100,6 +100,27 @@ describe("bringing an isolated task's work back", () => {
     assert.ok(existsSync(join(worktree(task), "new.txt")));
   });
 
+  it("that a subtask is still working on is open again after Undo, so its worktree is not removed later", async () => {
+    const task = await launched("echo new > new.txt");
+    const { id: subtask } = await window.engine.launch({
+      prompt: script([{ text: "Never.", gate: "subtask" }]),
+      agent: "general",
+      parentSessionID: task.id,
+      launchedBy: "person",
+    });
+    await model.waitForRequest(({ step }) => step.gate === "subtask");
+    const planned = await plan(task);
+    const done = await bring(task, planned, [{ path: "new.txt", take: "merged" }]);
+    assert.equal(outcome(task), "broughtBack");
+    assert.ok(existsSync(worktree(task)));
+    await window.engine.worktreeWork.undoBringBack(task.id, done);
+    assert.equal(outcome(task), undefined);
+    await window.engine.cancel(subtask);
+    window.engine.disconnect();
+    await window.engine.connect();
+    assert.ok(existsSync(join(worktree(task), "new.txt")));
+  });
+
   it("refuses files that have changed since the plan was made", async () => {
     const task = await launched("echo agent > both.txt; echo new > new.txt");
     const planned = await plan(task);

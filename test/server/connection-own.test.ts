@@ -16,6 +16,7 @@ import { basicAuthorization } from "../support/opencode.ts";
 import { startStranger, takePort, type Stranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
+import { failLooks } from "../unit/opencode/failing-looks.ts";
 import { Desk, failureOf, fakeServer } from "./desk.ts";
 
 describe("Connection to a server that the extension starts", function () {
@@ -239,6 +240,45 @@ describe("Connection to a server that the extension starts", function () {
       () => after.state.kind === "connected" && desk.state()?.pid !== state?.pid,
       60_000,
     );
+  });
+
+  it("outlives looks at its process that fail, both those of a daemon that joined it and of one that joins", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = Desk.open({ binary: fakeServer });
+    await desk.connection().connect();
+    const state = desk.state() ?? assert.fail("no server");
+    await desk.nextDaemon();
+    const joined = desk.connection();
+    assert.equal(await joined.adopt(), true);
+    let looks = failLooks(state.pid);
+    try {
+      await until("two looks in vain", () => looks.failed >= 2 || !isAlive(state.pid));
+      assert.equal(joined.state.kind, "connected");
+      await desk.nextDaemon();
+      const failure = await failureOf(desk.connection().connect());
+      assert.match(english(failure.message), /too many/);
+    } finally {
+      looks.stop();
+    }
+    assert.equal(await desk.connection().adopt(), true);
+    assert.deepEqual(desk.state(), state);
+    looks = failLooks(state.pid);
+    try {
+      // Nobody has to wait until it ends.
+      assert.equal(await desk.connection().adopt(), true);
+    } finally {
+      looks.stop();
+    }
+  });
+
+  it("is ended by a daemon that leaves while it starts", async () => {
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "silent" } });
+    const connecting = failureOf(desk.connection().connect());
+    const { pid } = await until("the server", () => desk.state());
+    await desk.servers.leave();
+    assert.ok(await isEnded(pid));
+    assert.equal(desk.state(), undefined);
+    assert.equal((await connecting).code, "unreachable");
   });
 
   it("is not stopped by the next daemon while a folder is still searching for it", async () => {

@@ -58,4 +58,40 @@ describe("how long an idle daemon lives", function () {
       await server.stop();
     }
   });
+
+  it("[BKG-3] it ends although the user's own server has ended, as nothing of it is lost with the daemon", async () => {
+    desk = await DaemonDesk.open(model, { graceMs: 300 });
+    const server = await startOpenCode({ model, directory: desk.directory, password: null });
+    const window = desk.window({}, { server: { url: server.url, startTimeoutMs: 60_000 } });
+    await window.folder.calls.connect();
+    const daemon = desk.daemonPid() ?? 0;
+    await server.stop();
+    await until("the loss", () => window.folder.connection() === "reconnecting");
+    window.close();
+    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    assert.doesNotMatch(desk.log(), /Couldn't read whether tasks are running/);
+  });
+
+  it("[BKG-7] its log says that the user stopped the work, if something may still be running then", async () => {
+    desk = await DaemonDesk.open(model);
+    const server = await startOpenCode({ model, directory: desk.directory, password: null });
+    const proxy = await startHaltingProxy(server.url);
+    try {
+      const window = desk.window({}, { server: { url: proxy.url, startTimeoutMs: 60_000 } });
+      await window.folder.calls.connect();
+      proxy.decide((request) =>
+        request.startsWith("GET /session/status") ? { redirect: "http://127.0.0.1:1" } : "pass",
+      );
+      window.close();
+      await until("that the window is gone", async () =>
+        (await desk.status()).folders.every(({ windows }) => windows === 0),
+      );
+      await desk.stop();
+      assert.match(desk.log(), /Stopping all tasks in .*: the user stopped its background work\./);
+      assert.doesNotMatch(desk.log(), /no window has had it open/);
+    } finally {
+      proxy.close();
+      await server.stop();
+    }
+  });
 });

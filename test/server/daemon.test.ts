@@ -136,6 +136,23 @@ describe("the daemon", function () {
     await told(2, window);
   });
 
+  it("killed, continues a conversation that a window shows", async () => {
+    const { folder } = await open();
+    const { id } = await folder.calls.launch(input({ text: "First answer." }));
+    await end(folder, id);
+    const received: unknown[] = [];
+    const shows = (text: string) => until(text, () => JSON.stringify(received).includes(text), 30_000);
+    const conversation = await folder.openConversation(id, (message) => void received.push(message));
+    conversation.ask({ type: "newest" });
+    await shows("First answer.");
+    received.length = 0;
+    process.kill(desk.daemonPid() ?? assert.fail(), "SIGKILL");
+    await shows("First answer.");
+    await folder.calls.resume(id, script([{ text: "Second answer." }]));
+    await shows("Second answer.");
+    conversation.dispose();
+  });
+
   it("[BKG-3] ends by itself once nobody needs it, and leaves no server", async () => {
     const window = await open({}, { graceMs: 500 });
     const { id } = await window.folder.calls.launch(input({ text: "Done.", gate: "done" }));

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ForkRequest } from "../../src/engine/fork/builder.ts";
-import { IN_PROGRESS } from "../../src/engine/fork/history.ts";
+import { IN_PROGRESS } from "../../src/engine/fork/inherited-history.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import { shortID } from "../../src/engine/task.ts";
-import { RUNS } from "../../src/tools/runs.ts";
+import { runOf } from "../../src/tools/runs.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
 import { storedMessages } from "../support/engine.ts";
 import { carryOn, Forking, REBUILDING, SUMMARY, WAYS, type Way } from "../support/forking.ts";
@@ -661,7 +661,7 @@ describe("Forks", () => {
       }
       const plain = await forks.launch({ fork: undefined });
       await forks.ended(plain);
-      const { text } = await RUNS.asyncagents_list({}, context());
+      const { text } = await runOf("asyncagents_list")({}, context());
       for (const row of rows) assert.match(text, row);
       assert.match(text, new RegExp(`\\| ${shortID(plain.id)} \\| completed`));
     });
@@ -671,7 +671,7 @@ describe("Forks", () => {
       forks.use("replay", { strategy: "auto" });
       const reading = holdReading();
       const input = { prompt: carryOn(), description: "By the tool", agent: "general", fork: "true" };
-      const { text } = await RUNS.asyncagents_task(input, context());
+      const { text } = await runOf("asyncagents_task")(input, context());
       const [task] = forks.engine.list(forks.parent);
       assert.ok(task?.isForked);
       assert.ok(text.includes(shortID(task.id)), text);
@@ -687,7 +687,7 @@ describe("Forks", () => {
       const done = await forks.launch({ fork: undefined });
       await forks.ended(done);
       const input = { prompt: "Both.", fork: true, resume: done.id, agent: "build" };
-      await isRefusedWithoutTrace(() => RUNS.asyncagents_task(input, context()), /mutually exclusive/);
+      await isRefusedWithoutTrace(() => runOf("asyncagents_task")(input, context()), /mutually exclusive/);
       assert.equal(forks.engine.get(done.id)?.resumeCount, 0);
     });
   });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { AgentServer } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
+import { startOf } from "../../src/state/processes.ts";
 import {
   createSession,
   ended,
@@ -193,14 +194,8 @@ describe("a task's life", () => {
       Number(await readFile(`${server.directory}/pid`, "utf8")),
     );
     await window.engine.cancel(task.id);
-    await until("the end of the tool's process", () => {
-      try {
-        process.kill(pid, 0);
-        return false;
-      } catch {
-        return true;
-      }
-    });
+    // One that has ended but whose parent hasn't noticed yet has ended, too.
+    await until("the end of the tool's process", async () => (await startOf(pid)) === undefined);
     assert.equal(window.engine.get(task.id)?.status, "cancelled");
   });
 

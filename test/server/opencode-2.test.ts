@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { english } from "../../src/engine/sentence.ts";
 import { DaemonDesk } from "../support/daemon.ts";
@@ -72,6 +72,26 @@ describe("Connection where OpenCode 2 is installed", function () {
     symlinkSync(openCodeBinary(), join(first, "opencode"));
     await window.connect();
     assert.equal(window.state.kind, "connected");
+  });
+
+  it("[OC2-1] a running server is joined at once after an update to version 2, which isn't started after its end", async () => {
+    const binary = join(installed(openCodeBinary()), "opencode");
+    desk = Desk.open({ binary, env: { FAKE_STARTS: starts } });
+    await desk.connection().connect();
+    rmSync(binary);
+    symlinkSync(fakeOpenCode2, binary);
+    await desk.nextDaemon();
+    const window = desk.connection();
+    await window.connect();
+    assert.ok(window.state.kind === "connected" && window.state.own);
+    process.kill(desk.state()?.pid ?? assert.fail(), "SIGKILL");
+    const { failure } = await until(
+      "the refusal",
+      () => window.state.kind === "failed" && window.state,
+      30_000,
+    );
+    assert.equal(failure.code, "too-new");
+    assert.equal(existsSync(starts), false);
   });
 
   it("recognizes version 2 once it runs, if it did not say its version", async () => {

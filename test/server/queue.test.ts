@@ -156,7 +156,7 @@ describe("queue, batches and descendants", () => {
     const other = await launch(window, { text: "other", gate: "bat-other" }, "bat-else");
     const ids = window.engine.batch("bat-given").map(({ id }) => id);
     assert.deepEqual(ids, [quick.id, slow.id]);
-    const any = await window.engine.wait(ids, { mode: "any", timeout: 20_000 });
+    const any = await window.engine.wait(ids, { mode: "any", timeoutMs: 20_000 });
     assert.deepEqual(
       any.map(({ status }) => status),
       ["completed", "running"],

@@ -130,7 +130,7 @@ describe("resuming and waiting", () => {
   it("[RES-3] [OUT-3] a wait returns when a resume is answered", async () => {
     const id = await completed();
     await window.engine.resume(id, script([{ text: "Waited for.", gate: "res-3" }]));
-    const waiting = window.engine.wait([id], { timeout: 20_000 });
+    const waiting = window.engine.wait([id], { timeoutMs: 20_000 });
     await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "res-3");
     model.release("res-3");
     const [task] = await waiting;
@@ -140,7 +140,7 @@ describe("resuming and waiting", () => {
 
   it("[OUT-4] a wait that times out returns the current state", async () => {
     const { id } = await launch({ text: "slow", gate: "out-4" });
-    const [task] = await window.engine.wait([id], { timeout: 50 });
+    const [task] = await window.engine.wait([id], { timeoutMs: 50 });
     assert.equal(task?.status, "running");
     model.release("out-4");
     await ended(window, id);

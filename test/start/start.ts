@@ -14,7 +14,7 @@ import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.t
 import { startScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { endBackground } from "../support/background.ts";
-import { installedExtension } from "../ui/support/extension.ts";
+import { extensionWithOpener, viewOpener } from "../ui/support/extension.ts";
 import { startVsCodeServer, writeSettings, type Settings } from "../vscode/host.ts";
 import { demoAnswer, demoConfig } from "./demo-model.ts";
 import { hasProvider } from "./provider.ts";
@@ -32,8 +32,6 @@ interface Window {
   stop(): Promise<void>;
 }
 
-/** An extension that opens the view, because VS Code has no option for that. */
-const opener = join(repository, "test", "start", "opener");
 const folder = join(tempDir("start"), "sample");
 cpSync(join(repository, "test", "start", "sample"), folder, { recursive: true });
 execFileSync(process.execPath, ["esbuild.config.mjs"], {
@@ -100,7 +98,7 @@ function openDesktop(executable: string, { folder, settings, env }: Stage): Wind
   const args = [
     folder,
     ...["--wait", "--new-window", "--skip-welcome", "--disable-workspace-trust"],
-    ...[repository, opener].map((path) => `--extensionDevelopmentPath=${path}`),
+    ...[repository, viewOpener].map((path) => `--extensionDevelopmentPath=${path}`),
     `--user-data-dir=${userDirectory}`,
     `--extensions-dir=${tempDir("ext")}`,
     ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
@@ -124,11 +122,12 @@ function openDesktop(executable: string, { folder, settings, env }: Stage): Wind
 async function openInBrowser({ folder, settings, env }: Stage): Promise<Window> {
   const server = await startVsCodeServer({
     userDirectory: tempDir("data"),
-    extensionsDirectory: installedExtension(),
+    // Without tests to run, this editor ignores extensions under development.
+    extensionsDirectory: extensionWithOpener(),
     settings,
     env,
   });
-  const address = server.address({ folder, extensionDevelopmentPath: opener });
+  const address = server.address({ folder });
   console.log(`\nVS Code with the extension: ${address}\nCtrl+C ends it.`);
   return server;
 }

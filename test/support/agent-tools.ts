@@ -5,8 +5,8 @@ import { ToolEndpoint, type ToolEndpointOptions } from "../../src/bridge/tool-en
 import type { EngineSettings, TaskEngine } from "../../src/engine/engine.ts";
 import { freshID } from "../../src/engine/ids.ts";
 import type { Clock } from "../../src/engine/ports.ts";
+import { runOf } from "../../src/tools/runs.ts";
 import type { ToolName, ToolResult } from "../../src/tools/tool.ts";
-import { TOOLS } from "../../src/tools/tools.ts";
 import { openWindow, realClock, type EngineWindow, type EngineWindowOptions } from "./engine.ts";
 import { startOpenCode, type OpenCodeOptions, type OpenCodeServer } from "./opencode.ts";
 import { script, type ScriptStep } from "./script.ts";
@@ -161,9 +161,7 @@ async function carryOut(
   { tool: name, input, ...caller }: ToolCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const tool = TOOLS.find((one) => one.name === name);
-  if (!tool) throw new Error(`There is no tool ${name}`);
-  return tool.run(input, {
+  return runOf(name)(input, {
     caller: { ...caller, by: "agent" },
     known: engine,
     commands: engine,

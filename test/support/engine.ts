@@ -136,11 +136,11 @@ export async function openWindow(
 }
 
 /** Resolves to the task when it has ended. */
-export async function ended(window: EngineWindow, taskID: string, timeout = 45_000): Promise<Task> {
-  const [task] = await window.engine.wait([taskID], { timeout });
+export async function ended(window: EngineWindow, taskID: string, timeoutMs = 45_000): Promise<Task> {
+  const [task] = await window.engine.wait([taskID], { timeoutMs });
   if (!task || task.status === "running" || task.status === "resumed")
     throw new Error(
-      `Task ${taskID} did not end within ${timeout} ms: ${JSON.stringify(task)}\n${window.log.join("\n")}`,
+      `Task ${taskID} did not end within ${timeoutMs} ms: ${JSON.stringify(task)}\n${window.log.join("\n")}`,
     );
   return task;
 }

@@ -6,6 +6,7 @@ import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Emitter } from "../../src/engine/event.ts";
 import type { Logger } from "../../src/engine/ports.ts";
 import { type Folder, Folders } from "../../src/ui/folders/folders.ts";
+import type { WindowSession } from "../../src/ui/folders/window-session.ts";
 
 const CONNECTED: ConnectionState = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
 
@@ -85,9 +86,23 @@ export class MemoryWorkspace {
       name,
       known: engine,
       calls: createFolderCalls({ engine, session } as FolderParts),
-      session,
+      session: shownSession(engine, session),
       connector,
       dispose: () => this.journal.push(`dispose ${name}`),
     } as unknown as Folder;
   }
+}
+
+/** The session of a window whose user picked none. */
+function shownSession(engine: TaskEngine, session: ActiveSession): Partial<WindowSession> {
+  return {
+    get id() {
+      return session.id;
+    },
+    get session() {
+      return session.id === undefined ? undefined : engine.session(session.id);
+    },
+    onDidChange: session.onDidChange,
+    ensure: () => session.ensure(),
+  };
 }

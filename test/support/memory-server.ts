@@ -480,7 +480,8 @@ export class MemoryServer implements AgentServer {
         return yield* this.becomeIdle(sessionID);
       case "refused": {
         const message = this.openMessage(sessionID);
-        this.endTool(message, { status: "error", error: "The user rejected permission to use this tool." });
+        const error = "The user rejected permission to use this tool.";
+        this.endTool(message, { status: "error", error, refused: "by-user" });
         this.complete(message, { finish: "tool-calls" });
         yield;
         return yield* this.becomeIdle(sessionID);
@@ -624,7 +625,7 @@ export class MemoryServer implements AgentServer {
     { id, sessionID }: AssistantMessageInfo,
     outcome:
       | Pick<Extract<ToolState, { status: "completed" }>, "status" | "output" | "title">
-      | Pick<Extract<ToolState, { status: "error" }>, "status" | "error">,
+      | Pick<Extract<ToolState, { status: "error" }>, "status" | "error" | "refused">,
   ): void {
     const call = this.messagesOf
       .get(sessionID)

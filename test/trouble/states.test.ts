@@ -101,7 +101,7 @@ describe("what the empty view shows", () => {
     try {
       const url = stranger.url.replace("127.0.0.1", "0.0.0.0");
       await open({ settings: { "asyncagents.server.url": url } });
-      await says("must be on this machine", "welcome-bad-url", "Change the Address");
+      await says("The configured address can't be used", "welcome-bad-url", "Change the Address");
       assert.deepEqual(stranger.received, []);
     } finally {
       stranger.close();
@@ -148,7 +148,7 @@ describe("what the empty view shows", () => {
     const starting = opened.page.getByText("Starting OpenCode…");
     await starting.waitFor({ timeout: 60_000 });
     await opened.screenshot("connecting-dark");
-    await opened.page.getByRole("button", { name: "Cancel Connecting" }).click();
+    await opened.page.getByRole("button", { name: "Stop OpenCode" }).click();
     await opened.page.locator(".welcome-view", { hasText: "Not connected" }).waitFor({ timeout: 30_000 });
     await starting.waitFor({ state: "detached" });
   });

@@ -8,7 +8,7 @@ import { takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-const COMMAND = "Async Agents: Agent Tools in OpenCode Configuration";
+const COMMAND = "Async Agents: Configure Agent Tools in OpenCode";
 const CONFIG = `{
   // Ours: nothing leaves this machine.
   "share": "disabled",
@@ -65,7 +65,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
     await workbench.quickInput.shows("Select a configuration");
     await takePictures(workbench, "agent-tools-scope");
     await workbench.quickInput.cancel();
-    const question = await ask("Install for This Folder");
+    const question = await ask("Add to This Folder");
     await question.getByText(`Add the agent tools to ${file}?`).waitFor();
     await question.getByText("opencode-plugin.js").waitFor();
     await takePictures(workbench, "agent-tools-install");
@@ -75,10 +75,10 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   });
 
   it("installing adds the entry that was shown, keeps the rest, and says what to do next", async () => {
-    const question = await ask("Install for This Folder");
+    const question = await ask("Add to This Folder");
     const entry = /\["file:.*\]/.exec((await question.textContent()) ?? "")?.[0];
     assert.ok(entry);
-    await answer(question, "Install");
+    await answer(question, "Add");
     const message = workbench.notification(`Added the agent tools to ${file}.`);
     await message.getByText("have them after a restart").waitFor();
     await takePictures(workbench, "agent-tools-installed");
@@ -94,7 +94,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   it("tools that are already installed stay as they are", async () => {
     const installed = config();
     await workbench.runCommand(COMMAND);
-    await workbench.quickInput.choose("Install for This Folder");
+    await workbench.quickInput.choose("Add to This Folder");
     await isTold(`The agent tools are already in ${file}.`);
     assert.equal(config(), installed);
   });
@@ -113,10 +113,10 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   it("a missing configuration is created; one without the tools has nothing to remove", async () => {
     await hasNothingToRemove("All Folders");
     assert.ok(!existsSync(userFile));
-    const question = await ask("Install for All Folders");
+    const question = await ask("Add to All Folders");
     await question.getByText(`Create ${userFile} with the agent tools?`).waitFor();
     await takePictures(workbench, "agent-tools-create");
-    await answer(question, "Install");
+    await answer(question, "Add");
     await isTold(`Added the agent tools to ${userFile}.`);
     assert.match(readFileSync(userFile, "utf8"), /"plugin": \[\["file:.*opencode-plugin\.js"/);
   });

@@ -40,16 +40,22 @@ describe("cleared tasks, in a real editor", function () {
   const inDialog = (text: string, button: string): Promise<void> =>
     workbench.dialog(text).locator(".monaco-button", { hasText: button }).click();
 
-  it("are out of sight until the view's menu shows them, in a collapsed group that stays after a reload", async () => {
+  it("are out of sight until the filter shows them, in a collapsed group that stays after a reload", async () => {
     for (const prompt of [LEXER, PARSER]) await launch(prompt);
     for (const prompt of [LEXER, PARSER]) {
       await clear(prompt);
       await row(prompt).waitFor({ state: "detached" });
     }
-    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Views and More"]').click();
-    const entry = workbench.page.locator(".monaco-menu .action-label", { hasText: "Show or Hide Cleared" });
-    await entry.hover();
-    await entry.click();
+    await workbench.page.locator('.part.sidebar .title-actions a[aria-label^="Filter and Sort"]').click();
+    const option = workbench.quickInput.items.filter({ hasText: "Cleared Tasks" });
+    await option.click();
+    await row("Cleared, 2").waitFor();
+    await takePictures(workbench, "filter-cleared");
+    await workbench.quickInput.press("Escape");
+    await row("Cleared, 2").waitFor({ state: "detached" });
+    await workbench.runCommand("Async Agents: Filter and Sort Tasks");
+    await option.click();
+    await workbench.quickInput.accept();
     await row("Cleared, 2").waitFor();
     assert.equal(await row(LEXER).count(), 0);
     await workbench.reload();
@@ -61,7 +67,7 @@ describe("cleared tasks, in a real editor", function () {
 
   it("a cleared task can be opened and restored, and has no entries for tasks in the list", async () => {
     const entries = await workbench.menuEntries(row(LEXER));
-    assert.deepEqual(entries, ["Show Output", "Copy Result", "Restore Task", "Delete Task for Good…"]);
+    assert.deepEqual(entries, ["Show Output", "Copy Result", "Restore Task", "Delete Task Permanently"]);
     await workbench.clickRow(row(LEXER));
     await workbench.tab(LEXER).waitFor();
     await workbench.contextMenu(row(LEXER), "Restore Task");
@@ -71,11 +77,11 @@ describe("cleared tasks, in a real editor", function () {
   });
 
   it("a deleted task is gone, also for a window that reads everything again", async () => {
-    await workbench.contextMenu(row(PARSER), "Delete Task for Good");
+    await workbench.contextMenu(row(PARSER), "Delete Task Permanently");
     await inDialog("Delete", "Cancel");
     await row(PARSER).waitFor();
-    await workbench.contextMenu(row(PARSER), "Delete Task for Good");
-    await inDialog(`Delete "${PARSER}" for good?`, "Delete");
+    await workbench.contextMenu(row(PARSER), "Delete Task Permanently");
+    await inDialog(`Permanently delete "${PARSER}"?`, "Delete");
     await row("Cleared").waitFor({ state: "detached" });
     await workbench.runCommand("Async Agents: Connect or Refresh");
     await row(LEXER).waitFor();
@@ -87,13 +93,13 @@ describe("cleared tasks, in a real editor", function () {
     await launch(ISOLATED);
     await clear(ISOLATED);
     await row("Cleared, 1").waitFor();
-    const del = (): Promise<void> => workbench.contextMenu(row(ISOLATED), "Delete Task for Good");
+    const del = (): Promise<void> => workbench.contextMenu(row(ISOLATED), "Delete Task Permanently");
     await del();
     await inDialog("Discard the work of", "Cancel");
     await row(ISOLATED).waitFor();
     await del();
     await inDialog("Discard the work of", "Discard");
-    await inDialog("for good?", "Delete");
+    await inDialog("Permanently delete", "Delete");
     await row("Cleared").waitFor({ state: "detached" });
     await until("the row to go", async () => (await row(ISOLATED).count()) === 0);
   });

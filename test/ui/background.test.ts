@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isAlive } from "../../src/state/processes.ts";
 import { DaemonState } from "../support/daemon-state.ts";
 import { notices } from "../support/engine.ts";
-import { hermeticEnv, hermeticHome, modelConfig } from "../support/opencode.ts";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import {
   lastUserText,
   type ModelMessage,
@@ -15,7 +15,8 @@ import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
-import type { Workbench } from "./support/workbench.ts";
+import { newerExtension } from "./support/extension.ts";
+import { startWorkbench, type Workbench } from "./support/workbench.ts";
 
 /** Each prompt waits for a gate of its own name; the second one then fails. */
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
@@ -184,7 +185,7 @@ describe("work in the background, in a real editor", function () {
   });
 
   it("[BKG-8] the daemon's log opens at its end", async () => {
-    await workbench.runCommand("Async Agents: Show Log");
+    await workbench.runCommand("Async Agents: Show Log or Collect Diagnostics");
     await workbench.quickInput.choose("Background");
     await workbench.tab("daemon.log").waitFor();
     await workbench.page
@@ -198,8 +199,9 @@ describe("work in the background, in a real editor", function () {
     const folder = tempDir("report");
     const path = join(folder, "report.json");
     writeFileSync(join(folder, "earlier.json"), "{}");
-    await workbench.runCommand("Async Agents: Collect Diagnostics");
     const { quickInput } = workbench;
+    await workbench.runCommand("Async Agents: Show Log or Collect Diagnostics");
+    await quickInput.choose("Collect Diagnostics");
     await quickInput.shows("Save Diagnostics");
     await until("the name that is offered", async () =>
       (await quickInput.input.inputValue()).endsWith("/async-agents-diagnostics.json"),
@@ -215,6 +217,53 @@ describe("work in the background, in a real editor", function () {
     assert.match(JSON.stringify(saved.window), /"version":"\d+\./);
     assert.match(JSON.stringify(saved.background), /Task \w{6}: running → /);
     await takePictures(workbench, "background-diagnostics");
+  });
+});
+
+describe("two versions of the extension, in two real editors", function () {
+  this.timeout(240_000);
+  const home = hermeticHome();
+  const folder = tempDir("work");
+  const state = stateOf(home, folder);
+  let model: ScriptedModel;
+  let older: Workbench;
+
+  setUp(async (start) => {
+    model = await start.model({ fallback: answer });
+    older = await start.window({ model, home, folder });
+    await older.runCommand("Async Agents: Launch Task");
+    await older.quickInput.choose("general");
+    await older.quickInput.shows("Enter a prompt.");
+    await older.quickInput.enter("Write chapter 1");
+    await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 30_000);
+  });
+
+  it("[BKG-6] the newer one takes over without ending a turn, and the older one asks for an update", async () => {
+    const [daemon, server] = [state.daemonPid(), state.server()?.pid];
+    const newer = await startWorkbench({
+      extensions: newerExtension(),
+      env: hermeticEnv(home, modelConfig(model)),
+      folder,
+      settings: { "asyncagents.server.path": openCodeBinary() },
+    });
+    try {
+      await newer.openView();
+      await newer.row("Write chapter 1, running").waitFor({ timeout: 60_000 });
+      await older.page
+        .locator(".part.sidebar", { hasText: "Update the Async Agents extension in this editor." })
+        .waitFor({ timeout: 30_000 });
+      await takePictures(older, "background-outdated");
+      assert.notEqual(state.daemonPid(), daemon);
+      assert.equal(state.server()?.pid, server);
+      model.release("Write chapter 1");
+      await newer.row("Write chapter 1, completed").waitFor({ timeout: 30_000 });
+      assert.deepEqual(
+        model.requests.filter(({ aborted }) => aborted),
+        [],
+      );
+    } finally {
+      await newer.close();
+    }
   });
 });
 

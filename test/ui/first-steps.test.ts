@@ -7,6 +7,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
+import { extensionWithOpener } from "./support/extension.ts";
 import { takeAllPictures, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
@@ -92,8 +93,14 @@ describe("the first steps in a real editor", () => {
     await takeAllPictures(workbench, "walkthrough-connect", QUICK_INPUT);
   });
 
-  it("[EXT-1] searching again without success says so, and leads to the same setup", async () => {
+  it("[EXT-1] searching again without success leads to the same setup", async () => {
     await welcome("wasn't found").locator("a", { hasText: "try again" }).click();
+    await workbench.quickInput.shows("OpenCode wasn't found on PATH");
+    await workbench.quickInput.press("Escape");
+  });
+
+  it("launching without OpenCode says so, and leads to the same setup", async () => {
+    await workbench.runCommand("Async Agents: Launch Task");
     const told = workbench.notification("OpenCode wasn't found on PATH");
     await told.getByRole("button", { name: "Set Up OpenCode" }).click();
     await workbench.quickInput.shows("OpenCode wasn't found");
@@ -186,6 +193,18 @@ describe("the first steps in a real editor", () => {
     await showWalkthrough();
     for (const title of ["Connect to OpenCode", "Let agents launch agents"]) await isTicked(title);
   });
+});
+
+describe("the window that npm start opens in a browser", () => {
+  let workbench: Workbench;
+
+  setUp(async (start) => {
+    const extensions = extensionWithOpener();
+    workbench = await start.window({ model: await start.model(), extensions, shows: null });
+  });
+
+  it("opens on the view of the tasks", () =>
+    workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor({ timeout: 60_000 }));
 });
 
 /** Prevents the machine's own OpenCode from being found. */

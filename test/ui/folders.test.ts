@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
+import { DaemonState } from "../support/daemon-state.ts";
 import { hermeticHome } from "../support/opencode.ts";
 import {
   lastUserText,
@@ -150,7 +151,7 @@ describe("a workspace of several folders in a real editor", () => {
     const menu = (name: string): Promise<readonly string[]> => workbench.menuEntries(row(name));
     assert.deepEqual(await menu("docs"), ["Launch Task…", "Launch Batch…", "Connect or Refresh"]);
     const connected = await menu("web");
-    for (const entry of ["Select Session…", "Connect or Refresh", "Stop OpenCode Server"])
+    for (const entry of ["Select Session…", "Connect or Refresh", "Stop OpenCode"])
       assert.ok(connected.includes(entry), `${entry} is not among ${connected.join(", ")}`);
     await workbench.hoverRow(row("docs"));
     await row("docs").getByRole("button", { name: "Connect or Refresh" }).waitFor();
@@ -163,8 +164,8 @@ describe("a workspace of several folders in a real editor", () => {
   });
 
   it("stopping a folder's server counts the running agents of the other folders, and can be cancelled", async () => {
-    await workbench.contextMenu(row("docs"), "Stop OpenCode Server");
-    const question = workbench.dialog("1 agent is still running. It stops with the server.");
+    await workbench.contextMenu(row("docs"), "Stop OpenCode");
+    const question = workbench.dialog("Stop OpenCode? 1 agent is still running and will be stopped.");
     await question.waitFor();
     await takePictures(workbench, "folders-stop-server");
     await takeHighContrastPicture(workbench, "folders-stop-server");
@@ -196,6 +197,33 @@ describe("a workspace of several folders in a real editor", () => {
       .click();
     const request = model.requests.find(({ step }) => step.gate === "watch");
     await until("the task to stop", () => request?.aborted ?? false, 30_000);
+  });
+
+  it("a crash of the server is one notification for the tasks of all folders, and the folders share the next server", async () => {
+    for (const name of ["api", "docs"]) {
+      await workbench.contextMenu(row(name), "Launch Task…");
+      await workbench.quickInput.choose("general");
+      await workbench.quickInput.shows(`Launch Task: Prompt for general — ${name}`);
+      await workbench.quickInput.enter(`Watch the ${name}.`);
+      await says(name, /1 running/);
+      await model.waitForRequest(
+        ({ messages }) => lastUserText(messages).includes(`Watch the ${name}`),
+        30_000,
+      );
+    }
+    const state = new DaemonState(join(home, ".local", "state", "opencode-async-agents"), join(root, "api"));
+    const { pid = 0 } = state.server() ?? {};
+    process.kill(pid, "SIGKILL");
+    const stopped = workbench.notification("The OpenCode server stopped while 2 tasks were running.");
+    await stopped.waitFor({ timeout: 60_000 });
+    for (const name of ["api", "docs"]) {
+      const task = workbench.treeItem(`Watch the ${name}`);
+      await until("the failure", async () => /failed/.test((await task.getAttribute("aria-label")) ?? ""));
+    }
+    await takePictures(workbench, "folders-server-crashed");
+    assert.equal(await workbench.notification("").count(), 1);
+    assert.equal(servers(), 1);
+    assert.ok(![undefined, pid].includes(state.server()?.pid));
   });
 
   async function removeFolder(name: string): Promise<void> {

@@ -156,7 +156,7 @@ describe("forking in a real editor", () => {
     const { quickInput } = workbench;
     await reviewFork("Write down what slows the login.");
     await option("Token Limit…").click();
-    await workbench.quickInput.shows("Enter the most tokens");
+    await workbench.quickInput.shows("Enter the maximum number of tokens");
     await quickInput.enter("1.5");
     await quickInput.shows("Enter a whole number greater than 0.");
     await takePictures(workbench, "fork-limit");
@@ -201,7 +201,7 @@ describe("forking in a real editor", () => {
     const prompt = "Write a plan for the changes.";
     await reviewFork(prompt);
     await option("Token Limit…").click();
-    await workbench.quickInput.shows("Enter the most tokens");
+    await workbench.quickInput.shows("Enter the maximum number of tokens");
     await workbench.quickInput.enter("2000");
     await launch(SOME_KEPT).waitFor();
     await launch("Keeps").click();
@@ -288,7 +288,7 @@ describe("forking in a real editor", () => {
     await quickInput.press("Enter");
     await launch(ALL_KEPT).waitFor();
     await quickInput.press("ArrowDown", "ArrowDown", "Enter");
-    await quickInput.shows("Enter the most tokens");
+    await quickInput.shows("Enter the maximum number of tokens");
     await quickInput.write("2000");
     await quickInput.press("Enter");
     await option("Token Limit…, 2,000").waitFor();
@@ -313,7 +313,7 @@ describe("forking in a real editor", () => {
     await refusal.waitFor();
     assert.equal(await sessionCount(), before);
     await option("Token Limit…").click();
-    await workbench.quickInput.shows("Enter the most tokens");
+    await workbench.quickInput.shows("Enter the maximum number of tokens");
     await quickInput.enter("100000");
     await launch(ALL_KEPT).waitFor();
     await launch("Keeps").click();

@@ -32,6 +32,7 @@ describe("launching on a slow server, in a real editor", function () {
     await quickInput.shows("Prompt for general");
     await quickInput.enter(PROMPT);
     await launching().waitFor();
+    await quickInput.widget.waitFor({ state: "hidden" });
     await until("the request", () => proxy.requests.some((request) => request.startsWith("POST /session")));
     await takePictures(workbench, "launching");
     proxy.decide(() => "pass");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Task } from "../../src/engine/task.ts";
+import { shortID, type Task } from "../../src/engine/task.ts";
 import { createSession, ended, type EngineWindow } from "../support/engine.ts";
 import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { takePictures } from "./support/pictures.ts";
@@ -69,7 +69,30 @@ describe("notifications of ends, in a real editor", function () {
     await workbench.runCommand("View: Show Explorer");
     await told.getByRole("button", { name: "Retry" }).click();
     const selected = workbench.page.locator('.part.sidebar [role="treeitem"][aria-selected="true"]');
-    await selected.and(workbench.row("Refused, running")).waitFor();
+    const next = workbench.row("Refused, running");
+    await selected.and(next).waitFor();
+
+    const frame = workbench.webviewFrame();
+    const shows = (status: string): Promise<void> => frame.locator(".status", { hasText: status }).waitFor();
+    await workbench.clickRow(next);
+    await frame.getByRole("button", { name: `Retries task ${shortID(failed.id)}` }).click();
+    await shows("Failed");
     model.release("again");
+    await frame.getByRole("button", { name: "Retried as task" }).click();
+    await shows("Completed");
+  });
+
+  it("what ends in an open output isn't reported, even if the list is hidden", async () => {
+    await launch("In a panel", { text: "Done.", gate: "shown" });
+    await workbench.clickRow(workbench.row("In a panel"));
+    const status = workbench.webviewFrame().locator(".status");
+    await status.filter({ hasText: "Running" }).waitFor();
+    await workbench.runCommand("View: Show Explorer");
+    model.release("shown");
+    await status.filter({ hasText: "Completed" }).waitFor();
+    // The next end shows that the first one stays unreported.
+    await launch("Elsewhere", REFUSED);
+    await workbench.notification('Task "Elsewhere" failed').waitFor();
+    assert.equal((await notifications()).length, 1);
   });
 });

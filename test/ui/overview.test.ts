@@ -123,6 +123,17 @@ describe("the overview in a real editor", function () {
     await frame.getByLabel("Time range").selectOption("All of today");
   });
 
+  it("still shows that a task waited, once the user has answered, and in a window that reads it again", async () => {
+    const waited = row("Measure below").filter({ has: frame.locator('[title^="Waited for you: "]') });
+    await workbench.pressAfterCtrlK("a", "a");
+    await workbench.quickInput.choose("Allow Once");
+    await row("Measure below").filter({ hasText: "Completed" }).waitFor({ timeout: 60_000 });
+    await waited.waitFor();
+    await takeAllPictures(workbench, "overview-waited");
+    await workbench.reload();
+    await waited.waitFor({ timeout: 60_000 });
+  });
+
   it("is used by keyboard: Tab to the rows, arrow keys to a row, Enter opens its output", async () => {
     await tab().click();
     await frame.getByLabel("Time range").focus();

@@ -8,9 +8,12 @@ import type { Workbench } from "./support/workbench.ts";
 
 const NAMES = ["Lexer", "Parser", "Printer"] as const;
 const [LEXER, PARSER, PRINTER] = NAMES;
+const LOOP = "Loop";
 
 function answerTo({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
-  return { text: title ? "A title" : `ok: ${lastUserText(messages)}` };
+  const prompt = lastUserText(messages);
+  if (title) return { text: "A title" };
+  return { text: `ok: ${prompt}`, ...(prompt.includes(LOOP) && { gate: LOOP }) };
 }
 
 describe("the preview of outputs, in a real editor", function () {
@@ -23,13 +26,17 @@ describe("the preview of outputs, in a real editor", function () {
       settings: { "asyncagents.notifyUser": "never" },
     });
     for (const name of NAMES) {
-      await workbench.runCommand("Async Agents: Launch Task");
-      await workbench.quickInput.choose("general");
-      await workbench.quickInput.shows("Prompt for general");
-      await workbench.quickInput.enter(name);
-      await workbench.row(`${name}, completed`).waitFor({ timeout: 60_000 });
+      await launch(name);
+      await row(`${name}, completed`).waitFor({ timeout: 60_000 });
     }
   });
+
+  async function launch(name: string): Promise<void> {
+    await workbench.runCommand("Async Agents: Launch Task");
+    await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Prompt for general");
+    await workbench.quickInput.enter(name);
+  }
 
   const row = (name: string): Locator => workbench.row(name);
   const showsTabs = (...names: readonly string[]): Promise<unknown> =>
@@ -37,8 +44,12 @@ describe("the preview of outputs, in a real editor", function () {
       const tabs = await workbench.tab("").allInnerTexts();
       return tabs.map((text) => text.trim()).join() === names.join();
     });
-  const tabIcon = async (name: string): Promise<string> =>
-    (await workbench.tab(name).locator(".monaco-icon-label-iconpath").getAttribute("style")) ?? "";
+  /** The tab's icon is that of this state. */
+  const showsIcon = (name: string, state: string): Promise<unknown> =>
+    until(`the icon of ${name}`, async () => {
+      const style = await workbench.tab(name).locator(".monaco-icon-label-iconpath").getAttribute("style");
+      return style?.includes(`output-${state}.svg`) ?? false;
+    });
   const answer = (name: string): Promise<void> => workbench.webviewFrame().getByText(`ok: ${name}`).waitFor();
 
   it("single clicks use one panel again, which shows the task's state in its tab", async () => {
@@ -47,7 +58,7 @@ describe("the preview of outputs, in a real editor", function () {
     await workbench.clickRow(row(PARSER));
     await answer(PARSER);
     await showsTabs(PARSER);
-    await until("the icon", async () => /output-completed\.svg/.test(await tabIcon(PARSER)));
+    await showsIcon(PARSER, "completed");
     await takePictures(workbench, "preview");
   });
 
@@ -81,5 +92,39 @@ describe("the preview of outputs, in a real editor", function () {
     await workbench.tab(PRINTER).click();
     await selected.and(row(PRINTER)).waitFor();
     assert.equal(await selected.count(), 1);
+  });
+
+  it("keys for a task name the one in front of the user first, so that Enter is enough", async () => {
+    const { quickInput } = workbench;
+    const isFirst = async (name: string, title: string): Promise<void> => {
+      await quickInput.shows(title);
+      await quickInput.items.first().filter({ hasText: name }).waitFor();
+    };
+    await workbench.clickRow(row(LEXER));
+    await answer(LEXER);
+    await workbench.pressAfterCtrlK("a", "r");
+    await isFirst(LEXER, "Copy Result");
+    await quickInput.cancel();
+
+    // Without the view, it is the task of the active panel.
+    await workbench.press("Control+Shift+E");
+    await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
+    await workbench.tab(LEXER).click();
+    await workbench.pressAfterCtrlK("a", "d");
+    await isFirst(LEXER, "Clear Task");
+    await quickInput.accept();
+    const cleared = workbench.notification(`Cleared "${LEXER}"`);
+    await cleared.getByRole("button", { name: "Undo" }).click();
+    await workbench.openView();
+    await row(LEXER).waitFor();
+
+    await launch(LOOP);
+    await workbench.clickRow(row(`${LOOP}, running`));
+    await showsIcon(LOOP, "running");
+    await workbench.pressAfterCtrlK("a", "x");
+    await isFirst(LOOP, "Cancel Task");
+    await quickInput.accept();
+    await row(`${LOOP}, cancelled`).waitFor();
+    await showsIcon(LOOP, "cancelled");
   });
 });

@@ -146,8 +146,8 @@ describe("agents' requests in a real editor", () => {
     await takePictures(workbench, "requests-list");
     await quickInput.press("ArrowDown");
     await quickInput.press("Enter");
-    await option("Reject with a Message…").waitFor();
-    await quickInput.write("with a Message");
+    await option("Reject with Message…").waitFor();
+    await quickInput.write("with Message");
     await quickInput.press("Enter");
     await quickInput.shows("Enter what the agent should do instead");
     await quickInput.press("Enter");
@@ -155,7 +155,7 @@ describe("agents' requests in a real editor", () => {
     await quickInput.write("Only look");
     await workbench.screenshot("request-reason-dark");
     await quickInput.press("Control+Alt+Minus");
-    await option("Reject with a Message…").waitFor();
+    await option("Reject with Message…").waitFor();
     await quickInput.press("Enter");
     await quickInput.shows("Enter what the agent should do instead");
     await quickInput.write(" at the folder.");
@@ -285,12 +285,12 @@ describe("agents' requests in a real editor", () => {
     const task = await launch("Be stopped", [bash("touch stopped.txt")]);
     await workbench.notification("touch stopped.txt").waitFor();
     await workbench.runCommand("Async Agents: Answer Request");
-    await option("Reject with a Message…").click();
+    await option("Reject with Message…").click();
     await workbench.quickInput.shows("Enter what the agent should do instead");
     await workbench.quickInput.write("Use another name");
     await workbench.quickInput.cancel();
     await workbench.runCommand("Async Agents: Answer Request");
-    await option("Reject with a Message…").click();
+    await option("Reject with Message…").click();
     const box = workbench.quickInput.widget.locator("input").first();
     await until("what was written", async () => (await box.inputValue()) === "Use another name");
     await launcher.engine.cancel(task.id);

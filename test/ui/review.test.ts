@@ -144,9 +144,9 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("opens the diff of one file, and accepts the change there", async () => {
     await workbench.clickRow(row("parser.js"));
     await workbench.tab(`parser.js (Changes: ${TASK})`).waitFor();
-    await titleAction("Revert Change").waitFor();
+    await titleAction("Revert Changes").waitFor();
     await takePictures(workbench, "review-file");
-    await titleAction("Accept Change").click();
+    await titleAction("Accept Changes").click();
     await row("parser.js").waitFor({ state: "detached" });
     assert.equal(content("src/parser.js"), lines("TWO"));
   });
@@ -175,8 +175,8 @@ describe("reviewing what a task changed, in a real editor", () => {
     await ended(FOLLOWER);
     await pin("couple.js", FOLLOWER);
     await tab.click();
-    await titleAction("Revert Change").click();
-    const asked = workbench.dialog("couple.js changed since. Revert only the task's changes?");
+    await titleAction("Revert Changes").click();
+    const asked = workbench.dialog("couple.js has changed since. Revert only the task's changes?");
     await button(asked, "Revert").click();
     await workbench.notification("Reverted couple.js.").waitFor();
     assert.equal(content("src/couple.js"), lines("SIX"));
@@ -188,8 +188,8 @@ describe("reviewing what a task changed, in a real editor", () => {
     const tab = await pin("pair.js", LEADER);
     await pin("pair.js", FOLLOWER);
     await tab.click();
-    await titleAction("Revert Change").click();
-    await button(workbench.dialog("pair.js changed since."), "Revert").click();
+    await titleAction("Revert Changes").click();
+    await button(workbench.dialog("pair.js has changed since."), "Revert").click();
     await workbench.notification("Reverted pair.js.").waitFor();
     assert.equal(content("src/pair.js"), lines("FOUR", "SIX"));
     await clearNotifications();
@@ -198,7 +198,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("reverts one file from its row, and undoes that", async () => {
     await workbench.runCommand("View: Close All Editors");
     await workbench.contextMenu(workbench.treeItem(TASK), "Show Changes");
-    await rowAction("printer.js", "Revert Change");
+    await rowAction("printer.js", "Revert Changes");
     await row("printer.js").waitFor({ state: "detached" });
     assert.equal(content("src/printer.js"), lines());
     const told = workbench.notification("Reverted printer.js.");
@@ -210,13 +210,13 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("asks before it deletes a file that the task created", async () => {
-    await rowAction("new.js", "Revert Change");
+    await rowAction("new.js", "Revert Changes");
     const asked = workbench.dialog(`Delete new.js, created by "${TASK}"?`);
     await asked.waitFor();
     await button(asked, "Cancel").click();
     await asked.waitFor({ state: "detached" });
     assert.ok(existsSync(at("src/new.js")));
-    await rowAction("new.js", "Revert Change");
+    await rowAction("new.js", "Revert Changes");
     await button(asked, "Revert").click();
     await row("new.js").waitFor({ state: "detached" });
     assert.ok(!existsSync(at("src/new.js")));
@@ -224,7 +224,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("leaves a file alone that another running task has changed, and names that task", async () => {
-    await rowAction("shared.js", "Revert Change");
+    await rowAction("shared.js", "Revert Changes");
     const told = workbench.notification(
       `src/shared.js: also changed by "${SIBLING}", which is still running`,
     );
@@ -235,8 +235,8 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   it("keeps the user's later changes in other lines", async () => {
     writeFileSync(at("src/printer.js"), lines("TWO", "SEVEN"));
-    await rowAction("printer.js", "Revert Change");
-    const asked = workbench.dialog("printer.js changed since.");
+    await rowAction("printer.js", "Revert Changes");
+    const asked = workbench.dialog("printer.js has changed since.");
     await button(asked, "Revert").click();
     await row("printer.js").waitFor({ state: "detached" });
     assert.equal(content("src/printer.js"), lines("SEVEN"));
@@ -245,17 +245,16 @@ describe("reviewing what a task changed, in a real editor", () => {
 
   it("compares a file changed since in the same lines with its original", async () => {
     writeFileSync(at("src/lexer.js"), lines().replace("two", "2"));
-    await rowAction("lexer.js", "Revert Change");
-    const told = workbench.notification("src/lexer.js: changed since in the same places.");
+    await rowAction("lexer.js", "Revert Changes");
+    const told = workbench.notification("src/lexer.js: has since changed in the same places.");
     await button(told, "Compare").click();
     await workbench.tab("lexer.js (Before the Task ↔ Now)").waitFor();
     assert.equal(content("src/lexer.js"), lines().replace("two", "2"));
     await clearNotifications();
   });
 
-  it("says which files Revert All Changes reverts and which not, and undoes the revert", async () => {
-    await workbench.hoverRow(row("old.js"));
-    await workbench.page.getByRole("button", { name: "Revert All Changes" }).first().click();
+  it("says which of all changes it reverts and which not, and undoes the revert", async () => {
+    await rowAction("All Changes", "Revert Changes");
     const asked = workbench.dialog(`Revert one file that "${TASK}" changed?`);
     await asked.getByText("Not changed:").waitFor();
     await asked.getByText("src/lexer.js").first().waitFor();
@@ -274,17 +273,17 @@ describe("reviewing what a task changed, in a real editor", () => {
     await workbench.clickRow(row("old.js"));
     await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
     // The keys work only for a diff under review, like this button.
-    await titleAction("Revert Change").waitFor();
+    await titleAction("Revert Changes").waitFor();
     await workbench.pressAfterCtrlK("a", "u");
     await row("old.js").waitFor({ state: "detached" });
     assert.equal(content("src/old.js"), FILES["src/old.js"]);
-    await titleAction("Revert Change").waitFor({ state: "detached" });
+    await titleAction("Revert Changes").waitFor({ state: "detached" });
     await clearNotifications();
   });
 
   it("is readable in high contrast, where the selected row has an outline", async () => {
     await workbench.clickRow(row("lexer.js"));
-    await titleAction("Revert Change").waitFor();
+    await titleAction("Revert Changes").waitFor();
     await takeHighContrastPicture(workbench, "review", async () => {
       const list = workbench.page.locator(".part.sidebar .pane", {
         has: workbench.page.locator(".pane-header", { hasText: "Changes" }),
@@ -296,8 +295,7 @@ describe("reviewing what a task changed, in a real editor", () => {
   });
 
   it("closes the list once everything is accepted, and undoes that", async () => {
-    await workbench.hoverRow(row("lexer.js"));
-    await workbench.page.getByRole("button", { name: "Accept All Changes" }).first().click();
+    await rowAction("All Changes", "Accept Changes");
     await row("lexer.js").waitFor({ state: "detached" });
     await button(workbench.notification("Accepted 2 changes."), "Undo").click();
     await row("lexer.js").waitFor();
@@ -306,8 +304,8 @@ describe("reviewing what a task changed, in a real editor", () => {
   it("reverts a file that another task has also changed once that task has ended", async () => {
     model.release(GATE);
     await ended(SIBLING);
-    await rowAction("shared.js", "Revert Change");
-    await button(workbench.dialog("shared.js changed since."), "Revert").click();
+    await rowAction("shared.js", "Revert Changes");
+    await button(workbench.dialog("shared.js has changed since."), "Revert").click();
     await row("shared.js").waitFor({ state: "detached" });
     assert.equal(content("src/shared.js"), lines("SIX"));
   });

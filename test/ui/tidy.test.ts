@@ -43,7 +43,7 @@ describe("after a test that left the window in disorder", () => {
   it("the editors are gone without being saved", isTidy);
 
   it("a quick input is left over a notification, with another window size and theme", async () => {
-    await workbench.runCommand("Async Agents: Agent Tools in OpenCode Configuration");
+    await workbench.runCommand("Async Agents: Configure Agent Tools in OpenCode");
     await workbench.quickInput.choose("Remove from This Folder");
     await workbench.notification("The agent tools aren't in this configuration.").waitFor();
     await workbench.page.setViewportSize({ width: 700, height: 500 });

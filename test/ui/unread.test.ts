@@ -119,12 +119,22 @@ describe("what is unread and what is queued, in a real editor", function () {
     await row("Finished Today, 4, ").waitFor({ state: "detached" });
   });
 
-  it("all are marked as read at once", async () => {
+  it("all are marked as read at once, and the buttons of the view's title keep their places", async () => {
+    const places = (): Promise<readonly string[]> =>
+      workbench.page
+        .locator(".part.sidebar .title-actions a[aria-label]")
+        .evaluateAll((links) =>
+          links.map((link) => `${link.getAttribute("aria-label")} at ${link.getBoundingClientRect().x}`),
+        );
+    const before = await places();
+    assert.equal(before.length, 6, before.join());
     await launch("Check the links");
+    assert.deepEqual(await places(), before);
     await model.waitForRequest((request) => lastUserText(request.messages) === "Check the links");
     await workbench.runCommand("View: Close All Editors");
     model.release("Check the links");
     await row("Finished Today, 5, 1 unread").waitFor({ timeout: 30_000 });
+    assert.deepEqual(await places(), before);
     await workbench.runCommand("Async Agents: Mark All as Read");
     await until("the dot to go", async () => !(await isUnread("Check the links")));
     await until("the badge to go", async () => !/unread/.test(await badge()));

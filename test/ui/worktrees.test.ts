@@ -152,6 +152,10 @@ describe("worktrees in a real editor", () => {
 
   /** Chooses an entry of a task's menu. */
   const act = (name: string, entry: string): Promise<void> => workbench.contextMenu(row(name), entry);
+  const open = async (name: string, choice: string): Promise<void> => {
+    await act(name, "Open Worktree…");
+    await workbench.quickInput.choose(choice);
+  };
 
   it("launches a task with the button in the prompt's box, and marks its row", async () => {
     const before = others();
@@ -166,7 +170,7 @@ describe("worktrees in a real editor", () => {
     await workbench.screenshot("worktree-tooltip-dark");
     await workbench.page.mouse.move(0, 0);
     const entries = await workbench.menuEntries(row(LAUNCHED));
-    for (const entry of ["Bring Back…", "Discard Worktree…", "Open Terminal in Worktree"])
+    for (const entry of ["Bring Back…", "Discard Worktree…", "Open Worktree…"])
       assert.ok(entries.includes(entry), entries.join(", "));
     assert.deepEqual(others(), before);
     assert.equal(read("cart.txt"), lines());
@@ -179,7 +183,7 @@ describe("worktrees in a real editor", () => {
     await panel.getByRole("heading", { name: "(worktree)" }).waitFor();
     await pictures("panel");
     await panel.getByRole("button", { name: "Bring Back…" }).click();
-    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await workbench.quickInput.shows("Bring Back: 1 file without conflicts");
     await workbench.quickInput.cancel();
     await panel.getByRole("link", { name: "cart.txt:2" }).or(panel.getByText("cart.txt:2")).first().click();
     await workbench.tab("cart.txt").waitFor();
@@ -209,7 +213,7 @@ describe("worktrees in a real editor", () => {
     const before = [...others(), read("bill.txt"), read("prices.txt")];
     await workbench.openFile("bill.txt");
     await act(CLEAN, "Bring Back…");
-    await workbench.quickInput.shows("Bring Back: 2 files clean");
+    await workbench.quickInput.shows("Bring Back: 2 files without conflicts");
     await option("receipt.txt").waitFor();
     await pictures("bring-back");
     await workbench.quickInput.accept();
@@ -235,7 +239,7 @@ describe("worktrees in a real editor", () => {
     await workbench.quickInput.shows("Select a task");
     await workbench.quickInput.type(CLEAN);
     await workbench.quickInput.accept();
-    await workbench.quickInput.shows("Bring Back: 2 files clean");
+    await workbench.quickInput.shows("Bring Back: 2 files without conflicts");
     // Unchecks the first file.
     await workbench.quickInput.press("ArrowDown", "Space", "Enter");
     const told = workbench.notification(`Brought back 1 file from "${CLEAN}".`);
@@ -244,14 +248,14 @@ describe("worktrees in a real editor", () => {
     assert.equal(read("receipt.txt"), "made\n");
     await row(CLEAN).and(workbench.spoken("(worktree)")).waitFor();
     await act(CLEAN, "Bring Back…");
-    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await workbench.quickInput.shows("Bring Back: 1 file without conflicts");
     assert.equal(await option("receipt.txt").count(), 0);
   });
 
   it("takes single changes of a file in the diff editor, and then brings back the others", async () => {
     await launch(SINGLE);
     await act(SINGLE, "Bring Back…");
-    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await workbench.quickInput.shows("Bring Back: 1 file without conflicts");
     await workbench.quickInput.press("ArrowDown");
     await pictures("single-changes-button");
     await button(option("menu.txt"), "Take Single Changes…").click();
@@ -263,7 +267,7 @@ describe("worktrees in a real editor", () => {
     await until("the change", () => read("menu.txt") === lines("TWO"));
     await workbench.runCommand("View: Close All Editors");
     await act(SINGLE, "Bring Back…");
-    await workbench.quickInput.shows("Bring Back: 1 file clean");
+    await workbench.quickInput.shows("Bring Back: 1 file without conflicts");
     await option("menu.txt").filter({ hasText: "+1 −1" }).waitFor();
     await workbench.quickInput.accept();
     await workbench.notification(`Brought back 1 file from "${SINGLE}".`).waitFor();
@@ -282,7 +286,7 @@ describe("worktrees in a real editor", () => {
     };
     for (const [choice, result] of Object.entries(results)) {
       await act(CONFLICTING, "Bring Back…");
-      await workbench.quickInput.shows("Bring Back: 1 file clean, 1 conflict");
+      await workbench.quickInput.shows("Bring Back: 1 file without conflicts, 1 in conflict");
       const conflict = option("prices.txt");
       await conflict.filter({ hasText: "Conflict: you and the agent changed the same part" }).waitFor();
       if (choice === "Keep My File") await pictures("conflict");
@@ -305,11 +309,11 @@ describe("worktrees in a real editor", () => {
 
   it("[ISO-5] lets the agent merge, and then brings both back", async () => {
     await act(CONFLICTING, "Bring Back…");
-    await workbench.quickInput.shows("1 conflict");
+    await workbench.quickInput.shows("1 in conflict");
     await inBox("Let the Agent Merge").click();
     await row(CONFLICTING).and(workbench.spoken("(resumed)")).and(workbench.spoken("completed")).waitFor();
     await act(CONFLICTING, "Bring Back…");
-    await workbench.quickInput.shows("Bring Back: 2 files clean");
+    await workbench.quickInput.shows("Bring Back: 2 files without conflicts");
     await workbench.quickInput.accept();
     await workbench.notification(`Brought back 2 files from "${CONFLICTING}".`).waitFor();
     assert.equal(read("prices.txt"), lines().replace("two", "two of mine!"));
@@ -332,8 +336,8 @@ describe("worktrees in a real editor", () => {
     await row(BRANCHED).and(workbench.spoken("(branch created)")).waitFor();
     await until("the worktree to go", () => !existsSync(worktree));
     const entries = await workbench.menuEntries(row(BRANCHED));
-    assert.ok(entries.includes("Make Worktree Again"), entries.join(", "));
     assert.ok(!entries.includes("Bring Back…"), entries.join(", "));
+    assert.ok(entries.includes("Open Worktree…"), entries.join(", "));
   });
 
   it("[ISO-6] discards the work after listing it, and undoes that", async () => {
@@ -355,12 +359,15 @@ describe("worktrees in a real editor", () => {
 
   it("opens a worktree in a terminal and in a new window, and copies its path", async () => {
     const worktree = worktreeOf(DISCARDED);
-    await act(DISCARDED, "Copy Worktree Path");
+    await act(DISCARDED, "Open Worktree…");
+    await workbench.quickInput.shows("Select what to open");
+    await pictures("open");
+    await workbench.quickInput.choose("Copy Path");
     await until(
       "the path",
       async () => (await workbench.page.evaluate("navigator.clipboard.readText()")) === worktree,
     );
-    await act(DISCARDED, "Open Terminal in Worktree");
+    await open(DISCARDED, "Open Terminal");
     const terminal = workbench.page.locator(".terminal-wrapper.active .xterm");
     await terminal.waitFor();
     const isThere = (): boolean =>
@@ -375,7 +382,7 @@ describe("worktrees in a real editor", () => {
     await workbench.runCommand("Terminal: Kill the Active Terminal Instance");
     await terminal.waitFor({ state: "hidden" });
     const opening = workbench.page.context().waitForEvent("page");
-    await act(DISCARDED, "Open Worktree in New Window");
+    await open(DISCARDED, "Open in New Window");
     const page = await opening;
     assert.match(decodeURIComponent(page.url()), new RegExp(`folder=${worktree}`));
     await page.close();
@@ -390,7 +397,7 @@ describe("worktrees in a real editor", () => {
     const asked = workbench.dialog(`The worktree of "${DISCARDED}" no longer exists.`);
     await asked.waitFor();
     await pictures("gone");
-    await button(asked, "Make Worktree Again").click();
+    await button(asked, "Recreate Worktree").click();
     await row(DISCARDED).and(workbench.spoken("(resumed)")).and(workbench.spoken("completed")).waitFor();
     assert.equal(readFileSync(join(worktree, "notes.txt"), "utf8"), lines("FIVE"));
   });
@@ -405,7 +412,7 @@ describe("worktrees in a real editor", () => {
     await pictures("clean-up");
     await item.click();
     await workbench.quickInput.accept();
-    const asked = workbench.dialog("Remove worktrees with work that isn't brought back?");
+    const asked = workbench.dialog("Remove worktrees whose work hasn't been brought back?");
     await asked.getByText(`${DISCARDED}: 1 file changed`).waitFor();
     await pictures("clean-up-question");
     assert.ok(existsSync(worktree));
@@ -428,6 +435,14 @@ describe("worktrees in a real editor", () => {
     assert.equal(read("notes.txt"), lines("THREE"));
   });
 
+  it("makes a worktree again that was removed", async () => {
+    await open(DISCARDED, "Recreate Worktree");
+    const told = workbench.notification("Recreated the worktree: ");
+    await told.waitFor();
+    const directory = /: (\S+)/.exec(await told.innerText())?.[1] ?? "";
+    assert.equal(readFileSync(join(directory, "notes.txt"), "utf8"), lines("FIVE"));
+  });
+
   describe("with a setup command", () => {
     it("[ISO-2] asks before the first run, and shows what a failed command printed", async () => {
       await workbench.changeSettings({ "asyncagents.isolation.setup": "echo No registry; exit 7" });
@@ -438,7 +453,7 @@ describe("worktrees in a real editor", () => {
       await pictures("setup-question");
       await button(asked, "Allow").click();
       await row(SET_UP).and(workbench.spoken("failed")).waitFor();
-      await act(SET_UP, "Open Setup Output");
+      await open(SET_UP, "Show Setup Output");
       await workbench.tab(`Setup of ${SET_UP}.log`).waitFor();
       await editorLine("No registry").waitFor();
       await pictures("setup-output");

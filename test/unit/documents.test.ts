@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 
 const repository = join(import.meta.dirname, "../..");
+/** The names of the source files, without their folders. */
+const sources = new Set(
+  readdirSync(join(repository, "src"), { recursive: true, encoding: "utf8" }).map((path) => basename(path)),
+);
 
 describe("The documents for contributors", () => {
   for (const document of [
@@ -21,5 +25,10 @@ describe("The documents for contributors", () => {
         [],
       );
       if (document === "ARCHITECTURE.md") assert.ok(named.length > 20);
+      const names = [...text.matchAll(/`([\w-]+\.ts)`/g)].map(([, name = ""]) => name);
+      assert.deepEqual(
+        names.filter((name) => !sources.has(name)),
+        [],
+      );
     });
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { FIRST_STEPS } from "../../src/ui/first-steps.ts";
 import { toolInputSchema } from "../../src/tools/input-schema.ts";
-import { TOOLS } from "../../src/tools/tools.ts";
+import { DECLARATIONS } from "../../src/tools/declarations.ts";
 
 const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
 
@@ -12,6 +12,7 @@ interface Manifest {
       readonly command: string;
       readonly title: string;
       readonly icon?: string;
+      readonly enablement?: string;
     }[];
     readonly keybindings: readonly {
       readonly command: string;
@@ -54,7 +55,7 @@ describe("the extension's manifest", () => {
         modelDescription,
         inputSchema,
       })),
-      TOOLS.map((tool) => ({
+      DECLARATIONS.map((tool) => ({
         name: tool.name,
         title: tool.title,
         modelDescription: tool.description,
@@ -67,7 +68,26 @@ describe("the extension's manifest", () => {
     for (const { when } of languageModelTools) assert.equal(when, "config.asyncagents.agentTools.enabled");
     const names = languageModelTools.map(({ toolReferenceName }) => toolReferenceName);
     assert.equal(new Set(names).size, names.length);
-    for (const name of names) assert.match(name, /^[\w-]+$/);
+    for (const name of names) assert.match(name, /^openCode[A-Z][a-z]+$/);
+  });
+
+  it("names no tool for VS Code's chat that doesn't exist, in any language", () => {
+    const exist = new Set(languageModelTools.map(({ toolReferenceName }) => `#${toolReferenceName}`));
+    for (const file of ["package.nls.json", "package.nls.zh-cn.json"]) {
+      const named = [...read(file).matchAll(/`(#\w+)`/g)].map(([, name]) => name ?? "");
+      assert.ok(named.length > 0, file);
+      assert.deepEqual(
+        named.filter((name) => !exist.has(name)),
+        [],
+        file,
+      );
+    }
+  });
+
+  it("has no backticks in the texts of empty views, which show them as they are", () => {
+    for (const file of ["package.nls.json", "package.nls.zh-cn.json"])
+      for (const [key, shown] of Object.entries(JSON.parse(read(file)) as Record<string, string>))
+        if (key.startsWith("welcome.")) assert.doesNotMatch(shown, /`/, `${file} ${key}`);
   });
 
   it("has every text that it refers to, and no other", () => {
@@ -96,6 +116,19 @@ describe("the extension's manifest", () => {
   it("has every command in the table of the README", () => {
     const listed = [...read("README.md").matchAll(/^\|[^|]+\| `(asyncagents\.\w+)` /gm)].map(([, id]) => id);
     assert.deepEqual(listed.sort(), commands.map(({ command }) => command).sort());
+  });
+
+  it("says of each command when it can be run, apart from those that always can", () => {
+    const always = commands
+      .filter(({ enablement }) => enablement === undefined)
+      .map(({ command }) => command);
+    assert.deepEqual(always.sort(), [
+      "asyncagents.connect",
+      // Its key must also work in the seconds in which a window doesn't know yet that it is trusted.
+      "asyncagents.launchPrompt",
+      "asyncagents.openWalkthrough",
+      "asyncagents.showLog",
+    ]);
   });
 
   it("uses only declared commands in menus", () => {

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import ts from "typescript";
 
 const source = join(import.meta.dirname, "../../src");
 const MAX_LINES = 400;
+const MAX_PARAMETERS = 5;
 
 describe("the source", () => {
   const files = new Map(
@@ -16,6 +18,17 @@ describe("the source", () => {
     const long = [...files].filter(([, text]) => text.split("\n").length - 1 > MAX_LINES);
     assert.deepEqual(
       long.map(([name]) => name),
+      [],
+    );
+  });
+
+  it("has no constructor with more than five parameters", () => {
+    const constructors = [...files].flatMap(([name, text]) =>
+      constructorsIn(name, text).map(({ parameters }) => ({ name, count: parameters.length })),
+    );
+    assert.ok(constructors.length > 50);
+    assert.deepEqual(
+      constructors.filter(({ count }) => count > MAX_PARAMETERS),
       [],
     );
   });
@@ -48,4 +61,14 @@ function importsOf(name: string, text: string): readonly string[] {
   return [...text.matchAll(/^(?:import|export)\b[^;]*? from "(\.[^"]+)";$/gm)].map(([, path = ""]) =>
     relative(source, join(source, dirname(name), path)),
   );
+}
+
+function constructorsIn(name: string, text: string): readonly ts.ConstructorDeclaration[] {
+  const found: ts.ConstructorDeclaration[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isConstructorDeclaration(node)) found.push(node);
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(name, text, ts.ScriptTarget.Latest));
+  return found;
 }

@@ -17,7 +17,7 @@ import type { Conversation } from "../../rpc/contract.ts";
 import { ChangeBatch } from "./change-batch.ts";
 import { pageOf, perspectiveOf, toEntryChanges, type Perspective } from "./entries.ts";
 import { toolDiff } from "./tool-diff.ts";
-import { findInTools, findTool, launchedSession, toolFile, toolText, toToolDetail } from "./tool-model.ts";
+import { findInTools, findTool, toolFile, toolText, toToolDetail } from "./tool-model.ts";
 import { transcriptMarkdown } from "./transcript-markdown.ts";
 
 /** Characters of the first page of entries, and of each later one. */
@@ -31,7 +31,7 @@ export interface Speaker {
   readonly folder: string;
 }
 
-/** Tells one panel what a session's messages show, and follows them. */
+/** Sends one panel what a session's messages show, and follows them. */
 export class ShownConversation implements Conversation {
   private readonly batch = new ChangeBatch((changes) => this.send({ type: "changes", changes }));
   private readonly subscription: Disposable;
@@ -88,7 +88,7 @@ export class ShownConversation implements Conversation {
       case "open-diff":
         return document(`${tool.tool}.diff`, toolDiff(tool), visible);
       case "open-session": {
-        const id = launchedSession(tool);
+        const id = tool.subagent?.sessionID;
         return id === undefined ? undefined : { type: "session", id };
       }
     }

@@ -33,16 +33,9 @@ export function toToolEntry(part: ToolPart, folder: string | undefined): ToolEnt
     messageID,
     tool,
     title: toolTitle(part, folder),
-    hasSession: launchedSession(part) !== undefined,
+    hasSession: part.subagent?.sessionID !== undefined,
     ...toolProgress(part),
   };
-}
-
-/** The session that the call launched. */
-export function launchedSession({ tool, state }: ToolPart): string | undefined {
-  if (tool !== "task" || !("metadata" in state)) return undefined;
-  const id = state.metadata?.["sessionId"];
-  return typeof id === "string" && id !== "" ? id : undefined;
 }
 
 function toolProgress({ state }: ToolPart): Pick<ToolEntry, "status" | "start" | "end"> {
@@ -96,7 +89,7 @@ export function toToolDetail(part: ToolPart, folder?: string): ToolDetail {
 }
 
 /** The full text of an input field, or of the output ({@link TOOL_OUTPUT}). */
-export function toolText({ tool, state }: ToolPart, field: string): string | undefined {
+export function toolText({ subagent, state }: ToolPart, field: string): string | undefined {
   if (field !== TOOL_OUTPUT)
     return Object.hasOwn(state.input, field) ? printed(state.input[field]) : undefined;
   switch (state.status) {
@@ -107,7 +100,7 @@ export function toolText({ tool, state }: ToolPart, field: string): string | und
       return typeof sofar === "string" ? sofar : undefined;
     }
     case "completed":
-      return tool === "task" ? subagentResult(state.output) : state.output;
+      return subagent ? subagentResult(state.output) : state.output;
     case "error":
       return state.error;
   }

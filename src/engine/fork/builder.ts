@@ -1,5 +1,4 @@
 import { Refusal } from "../errors.ts";
-import type { CancelSignal } from "../event.ts";
 import { freshID } from "../ids.ts";
 import { ServerFailure, type EnginePorts } from "../ports.ts";
 import { sentence } from "../sentence.ts";
@@ -8,7 +7,7 @@ import type { ForkSettings } from "../settings.ts";
 import type { ForkRange, TaskRecord } from "../task.ts";
 import { answerText } from "../turn.ts";
 import { cutHistory, requireLimits, type CutHistory, type CutLimits } from "./cut.ts";
-import { inheritedHistory, unknownMessage } from "./history.ts";
+import { inheritedHistory, unknownMessage } from "./inherited-history.ts";
 import { planFork, type ForkPlan } from "./plan.ts";
 import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
@@ -73,7 +72,7 @@ export class ForkBuilder {
    * Reads and cuts the conversation. Throws a {@link Refusal} if the request is invalid.
    * @param prompt the prompt of the task, if known
    */
-  async prepare(request: ForkRequest, prompt?: string, signal?: CancelSignal): Promise<PreparedFork> {
+  async prepare(request: ForkRequest, prompt?: string, signal?: AbortSignal): Promise<PreparedFork> {
     this.check(request);
     const source = await this.read(request);
     const limits = this.limits(request);
@@ -93,7 +92,7 @@ export class ForkBuilder {
   }
 
   /** What the child would see, without creating it. */
-  async preview(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+  async preview(request: ForkRequest, signal?: AbortSignal): Promise<ForkPreview> {
     const { cut, plan } = await this.prepare(request, undefined, signal);
     return forkPreview(cut, plan, this.facts(request));
   }

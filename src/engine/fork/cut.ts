@@ -1,11 +1,10 @@
 import { Refusal } from "../errors.ts";
-import type { CancelSignal } from "../event.ts";
 import { sentence } from "../sentence.ts";
 import type { Message } from "../server-model.ts";
 import type { TokenCounter } from "../token-counter.ts";
 import { utf8Length } from "../utf8.ts";
 import { fitMessages, type FittedMessages } from "./fit.ts";
-import type { InheritedHistory } from "./history.ts";
+import type { InheritedHistory } from "./inherited-history.ts";
 import { estimateTokens, TokenScales, type TokenSum } from "./token-scales.ts";
 import { shortenResult } from "./tool-result.ts";
 
@@ -58,7 +57,7 @@ export async function cutHistory(
   source: InheritedHistory,
   limits: CutLimits,
   counter: TokenCounter,
-  signal?: CancelSignal,
+  signal?: AbortSignal,
   opening: (cut: CutHistory) => string = () => "",
 ): Promise<CutHistory> {
   requireLimits(limits);

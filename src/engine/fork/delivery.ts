@@ -1,6 +1,5 @@
 import { isStored, partsOf, type PromptSender } from "../arrival.ts";
 import { messageOf, Refusal, textOf } from "../errors.ts";
-import { Cancellation } from "../event.ts";
 import type { EnginePorts } from "../ports.ts";
 import type { Entry } from "../registry.ts";
 import { sentence } from "../sentence.ts";
@@ -36,10 +35,10 @@ export class ForkDelivery {
    */
   async run(entry: Entry, input: ForkDeliveryInput): Promise<void> {
     if (entry.turn?.prompt.kind === "building") return;
-    const cancellation = new Cancellation();
-    if (entry.turn) entry.turn.prompt = { kind: "building", cancellation };
+    const abort = new AbortController();
+    if (entry.turn) entry.turn.prompt = { kind: "building", abort };
     try {
-      await entry.serial.run(() => this.build(entry, input, cancellation));
+      await entry.serial.run(() => this.build(entry, input, abort.signal));
     } catch (error) {
       this.ports.logger.warn(`Couldn't continue fork ${shortID(entry.record.id)}: ${messageOf(error)}`);
     } finally {
@@ -47,7 +46,7 @@ export class ForkDelivery {
     }
   }
 
-  private async build(entry: Entry, input: ForkDeliveryInput, { signal }: Cancellation): Promise<void> {
+  private async build(entry: Entry, input: ForkDeliveryInput, signal: AbortSignal): Promise<void> {
     const { request, opening, prompt, startsNow } = input;
     const { record } = entry;
     let prepared: PreparedFork;

@@ -9,8 +9,6 @@ export interface ForkPreview {
   readonly kind: ForkPlan["kind"];
   readonly messagesBefore: number;
   readonly messagesAfter: number;
-  /** How many of the remaining messages the child gets as text. */
-  readonly messagesAsText: number;
   readonly tokensBefore: TokenSum;
   readonly tokensAfter: TokenSum;
   readonly shortenedResults: number;
@@ -27,7 +25,6 @@ export function forkPreview(cut: CutHistory, plan: ForkPlan, facts: ForkFacts = 
     kind: plan.kind,
     messagesBefore: source.messages.length,
     messagesAfter: messages.length,
-    messagesAsText: plan.kind === "copy" ? 0 : plan.asText.length,
     tokensBefore,
     tokensAfter,
     shortenedResults: shortened.length,

@@ -1,4 +1,3 @@
-import type { CancelSignal } from "../event.ts";
 import type { FilePart, Message, Part } from "../server-model.ts";
 import type { TokenCounter } from "../token-counter.ts";
 import { utf8Length } from "../utf8.ts";
@@ -28,7 +27,7 @@ export class TokenScales {
 
   constructor(
     private readonly counter: TokenCounter,
-    private readonly signal?: CancelSignal,
+    private readonly signal?: AbortSignal,
   ) {}
 
   /** The maximum tokens of a message, without counting: a token has at least one byte. */

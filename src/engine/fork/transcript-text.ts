@@ -1,5 +1,5 @@
 import type { Message, Part, ToolPart } from "../server-model.ts";
-import { describeFile } from "./attachment.ts";
+import { describeFile } from "./file-text.ts";
 import { excerpt, oneLine } from "./excerpt.ts";
 import { resultOf } from "./tool-result.ts";
 

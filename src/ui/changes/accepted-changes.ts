@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type * as vscode from "vscode";
 import type { FileChange } from "../../engine/server-model.ts";
-import type { Present } from "./revert-plan.ts";
+import type { Present } from "../output/workspace-file.ts";
 
 const ACCEPTED = "asyncagents.acceptedChanges";
 /** The number of tasks whose accepted changes are remembered. */

@@ -8,7 +8,7 @@ import { inform } from "../dialogs.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown, title as oneTitle } from "../plain-text.ts";
 import { TreeNode } from "../tree/items.ts";
-import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
+import { shownPath, worktreeDirectory } from "../worktrees/isolated-task.ts";
 import { diffSides } from "./diff-sides.ts";
 
 const CHANGES_VIEW = "asyncagents.changes";
@@ -25,10 +25,17 @@ export class ChangeNode extends TreeNode {
   }
 }
 
+/** The row above the files of a task, which stands for all of them. */
+export class AllChangesNode extends TreeNode {
+  constructor(readonly taskID: string) {
+    super();
+  }
+}
+
 /** Lists the files of a task that are left to review. The view is visible only while there are such files. */
-export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<ChangeNode> {
+export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<ChangeNode | AllChangesNode> {
   private readonly changed = new vscode.EventEmitter<void>();
-  private readonly view: vscode.TreeView<ChangeNode>;
+  private readonly view: vscode.TreeView<ChangeNode | AllChangesNode>;
   readonly onDidChangeTreeData = this.changed.event;
   nodes: readonly ChangeNode[] = [];
 
@@ -50,15 +57,17 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
     this.view.description = "";
   }
 
-  get selected(): ChangeNode | undefined {
+  get selected(): ChangeNode | AllChangesNode | undefined {
     return this.view.visible ? this.view.selection[0] : undefined;
   }
 
-  getChildren(node?: ChangeNode): ChangeNode[] {
-    return node ? [] : [...this.nodes];
+  getChildren(node?: ChangeNode | AllChangesNode): (ChangeNode | AllChangesNode)[] {
+    if (node) return node instanceof AllChangesNode ? [...this.nodes] : [];
+    return this.nodes.slice(0, 1).map(({ taskID }) => new AllChangesNode(taskID));
   }
 
-  getTreeItem(node: ChangeNode): vscode.TreeItem {
+  getTreeItem(node: ChangeNode | AllChangesNode): vscode.TreeItem {
+    if (node instanceof AllChangesNode) return allItem(node, this.nodes.length);
     const { path } = node.change;
     const file = vscode.Uri.file(path);
     const folder = dirname(shownPath(path, worktreeDirectory(this.known, node.taskID)));
@@ -105,6 +114,14 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
   }
 }
 
+function allItem({ taskID }: AllChangesNode, count: number): vscode.TreeItem {
+  const item = new vscode.TreeItem(vscode.l10n.t("All Changes"), vscode.TreeItemCollapsibleState.Expanded);
+  item.id = taskID;
+  item.description = String(count);
+  item.contextValue = "change";
+  return item;
+}
+
 function kindOfChange({ before, after }: FileChange): string {
   if (before.kind === "absent") return vscode.l10n.t("created");
   return after.kind === "absent" ? vscode.l10n.t("deleted") : vscode.l10n.t("edited");
@@ -115,7 +132,7 @@ function doubts({ isDoubtful }: FileChange): readonly string[] {
 }
 
 /** The name by which users know a session that changed a file. */
-export function nameOf(known: Pick<Tasks, "child" | "session">, sessionID: string): string {
+function nameOf(known: Pick<Tasks, "child" | "session">, sessionID: string): string {
   return known.child(sessionID)?.description ?? known.session(sessionID)?.title ?? sessionID;
 }
 

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import type { FileChange, FileContent } from "../../engine/server-model.ts";
 import { presentFile } from "../output/workspace-file.ts";
-import { shownPath } from "../worktrees/owner.ts";
+import { shownPath } from "../worktrees/isolated-task.ts";
 import { isTooLong, sideUri } from "./change-side.ts";
 
 /** The two documents of a diff editor, and the file they belong to. */

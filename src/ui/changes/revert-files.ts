@@ -1,9 +1,10 @@
 import * as vscode from "vscode";
 import { messageOf } from "../../engine/errors.ts";
 import type { FileChange } from "../../engine/server-model.ts";
-import { presentFile } from "../output/workspace-file.ts";
-import { shownPath } from "../worktrees/owner.ts";
-import { planRevert, type Present, type RefusalReason, type TakeBack } from "./revert-plan.ts";
+import { sentence, type Sentence } from "../../engine/sentence.ts";
+import type { RefusalReason, RevertPlan } from "../../rpc/revert-plan.ts";
+import { presentFile, type Present } from "../output/workspace-file.ts";
+import { shownPath } from "../worktrees/isolated-task.ts";
 
 /** A reverted file, and what undoing the revert needs: its content before and after. Undefined stands for no file. */
 export interface RevertedFile {
@@ -16,14 +17,17 @@ export interface RevertedFile {
 export interface RefusedFile {
   readonly path: string;
   readonly reason: RefusalReason | "not-writable";
-  /** The system's message, for a file that couldn't be written. */
-  readonly error?: string;
+  /** Names the file, the reason and what to do. */
+  readonly why: Sentence;
 }
 
 export interface Reverted {
   readonly reverted: readonly RevertedFile[];
   readonly refused: readonly RefusedFile[];
 }
+
+/** Plans the revert of a file that is in this state. */
+export type PlanRevert = (change: FileChange, present: Present) => Promise<RevertPlan>;
 
 /**
  * Reverts changes as far as each file's state at the time of writing allows. Writes bytes rather than documents,
@@ -32,8 +36,7 @@ export interface Reverted {
  */
 export async function revertFiles(
   changes: readonly FileChange[],
-  isTaskRunning: boolean,
-  takeBack: TakeBack,
+  planRevert: PlanRevert,
   worktree?: string,
 ): Promise<Reverted> {
   const reverted: RevertedFile[] = [];
@@ -41,20 +44,23 @@ export async function revertFiles(
   for (const change of changes) {
     const { path } = change;
     const present = await presentFile(path, worktree);
-    const plan = await planRevert(change, present, isTaskRunning, takeBack);
-    if (plan.kind === "refused") refused.push({ path, reason: plan.reason });
+    const plan = await planRevert(change, present);
+    if (plan.kind === "refused") refused.push({ path, reason: plan.reason, why: plan.why });
     if (plan.kind !== "write" && plan.kind !== "delete") continue;
-    const left = plan.kind === "write" ? plan.bytes : undefined;
+    const name = shownPath(path, worktree);
+    const left = plan.kind === "write" ? Buffer.from(plan.text) : undefined;
     // Planning takes a moment in which someone may have written to the file.
     if (!isStill(await presentFile(path, worktree), bytesOf(present))) {
-      refused.push({ path, reason: "changed-since" });
+      const why = sentence("{0}: has since changed in the same places. Compare and revert by hand.", name);
+      refused.push({ path, reason: "changed-since", why });
       continue;
     }
     try {
       await put(path, left);
       reverted.push({ path, was: bytesOf(present), left });
     } catch (error) {
-      refused.push({ path, reason: "not-writable", error: messageOf(error) });
+      const why = sentence("{0}: couldn't be written: {1}", name, messageOf(error));
+      refused.push({ path, reason: "not-writable", why });
     }
   }
   return { reverted, refused };
@@ -96,57 +102,4 @@ function isStill(present: Present, left: Uint8Array | undefined): boolean {
   if (present.kind === "file")
     return left !== undefined && !present.isUnsaved && Buffer.from(left).equals(present.bytes);
   return present.kind === "absent" && left === undefined;
-}
-
-/**
- * Why a file wasn't reverted and what to do, in a sentence. `workers` are the running tasks that changed it as well.
- */
-export function refusalSentence(
-  { path, reason, error }: RefusedFile,
-  workers: readonly string[],
-  worktree?: string,
-): string {
-  const file = shownPath(path, worktree);
-  switch (reason) {
-    case "at-work":
-      return vscode.l10n.t(
-        "{0}: the task is still running. Wait until it finishes, or cancel it first.",
-        file,
-      );
-    case "worked-on":
-      return vscode.l10n.t(
-        '{0}: also changed by "{1}", which is still running. Wait until it finishes, or cancel it first.',
-        file,
-        workers.join(`", "`),
-      );
-    case "outside":
-      return vscode.l10n.t("{0}: outside this workspace, or reached through a link.", file);
-    case "unsaved":
-      return vscode.l10n.t("{0}: has unsaved changes in an editor. Save or discard them first.", file);
-    case "unreadable":
-      return vscode.l10n.t("{0}: can't be read as a file.", file);
-    case "no-snapshot":
-      return vscode.l10n.t(
-        "{0}: its previous content isn't fully known because OpenCode took no snapshot of it.",
-        file,
-      );
-    case "binary":
-      return vscode.l10n.t("{0}: a binary file whose previous content isn't available.", file);
-    case "encoding":
-      return vscode.l10n.t("{0}: not written in UTF-8, so its previous text isn't known exactly.", file);
-    case "doubtful":
-      return vscode.l10n.t(
-        "{0}: other agents ran commands at the same time, so the change may be theirs. Compare and revert by hand.",
-        file,
-      );
-    case "mixed":
-      return vscode.l10n.t(
-        "{0}: also changed by something else while the task was running, which would be lost. Compare and revert by hand.",
-        file,
-      );
-    case "changed-since":
-      return vscode.l10n.t("{0}: changed since in the same places. Compare and revert by hand.", file);
-    case "not-writable":
-      return vscode.l10n.t("{0}: couldn't be written: {1}", file, error ?? "");
-  }
 }

@@ -4,16 +4,17 @@ import type { Logger } from "../../engine/ports.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isRunning, type Child } from "../../engine/subagent.ts";
+import type { PresentText } from "../../rpc/revert-plan.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import { connectedFolder, requireFolder, type Folders } from "../folders/folders.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { humanMessage } from "../messages.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
-import { presentFile } from "../output/workspace-file.ts";
-import { changesTitle, ChangesView } from "./changes-view.ts";
+import { presentFile, type Present } from "../output/workspace-file.ts";
+import { changesTitle, ChangesView, type AllChangesNode, type ChangeNode } from "./changes-view.ts";
 import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
-import { worktreeDirectory } from "../worktrees/owner.ts";
-import { isReverted, type TakeBack } from "./revert-plan.ts";
+import { shownPath, worktreeDirectory } from "../worktrees/isolated-task.ts";
+import type { PlanRevert } from "./revert-files.ts";
 
 export interface ReviewParts {
   readonly known: Pick<Tasks, "child" | "session" | "find" | "onDidChange" | "onDidChangeSubagent">;
@@ -95,21 +96,26 @@ export class Review implements vscode.Disposable {
   /** The changes of a task that nobody has accepted or reverted. */
   async pending(taskID: string, files: readonly FileChange[]): Promise<readonly PlacedChange[]> {
     const worktree = worktreeDirectory(this.parts.known, taskID);
-    const takeBack = this.takeBack(taskID);
+    const plan = this.planner(taskID);
     const pending = await Promise.all(
       files.map(async (change) => {
         const placed = { change, present: await presentFile(change.path, worktree) };
         const isSettled =
-          this.accepted.has(taskID, placed) || (await isReverted(change, placed.present, takeBack));
+          this.accepted.has(taskID, placed) || (await plan(change, placed.present)).kind === "nothing";
         return isSettled ? [] : [placed];
       }),
     );
     return pending.flat();
   }
 
-  takeBack(taskID: string): TakeBack {
-    const { folders } = this.parts;
-    return async (...texts) => (folders.of(taskID) ?? requireFolder(folders)).calls.takeBack(...texts);
+  /** Plans reverts of what this task changed. */
+  planner(taskID: string): PlanRevert {
+    const { folders, known } = this.parts;
+    return async (change, present) => {
+      const name = shownPath(change.path, worktreeDirectory(known, taskID));
+      const { calls } = folders.of(taskID) ?? requireFolder(folders);
+      return calls.planRevert(taskID, change, { name, present: withText(present) });
+    };
   }
 
   accept(taskID: string, changes: readonly PlacedChange[]): void {
@@ -154,14 +160,10 @@ export class Review implements vscode.Disposable {
     return [...new Map(shown.map((change) => [change.taskID, change])).values()];
   }
 
-  /** The file that a keybinding refers to: that of the active diff editor, otherwise the one selected in the list. */
-  get current(): ReviewedFile | undefined {
+  /** What a keybinding refers to: the file of the active diff editor, otherwise the row selected in the list. */
+  get current(): ReviewedFile | ChangeNode | AllChangesNode | undefined {
     const { activeTab } = vscode.window.tabGroups.activeTabGroup;
-    const selected = this.view.selected;
-    return (
-      (activeTab && shownChange(activeTab)) ??
-      (selected && { taskID: selected.taskID, path: selected.change.path })
-    );
+    return (activeTab && shownChange(activeTab)) ?? this.view.selected;
   }
 
   /** The task whose changes are listed. */
@@ -246,6 +248,17 @@ export class Review implements vscode.Disposable {
     } catch (error) {
       this.parts.logger.warn(`Couldn't refresh the changes: ${messageOf(error)}`);
     }
+  }
+}
+
+/** As the daemon plans with it. */
+export function withText(present: Present): PresentText {
+  if (present.kind !== "file") return present;
+  const { bytes, ...file } = present;
+  try {
+    return { ...file, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return file;
   }
 }
 

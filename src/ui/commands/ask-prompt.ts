@@ -22,7 +22,7 @@ import {
   type Variable,
   VARIABLES,
   type Variables,
-} from "../template.ts";
+} from "../launch-plan.ts";
 import { type Answer, BACK, type Place, runWizard, type Step } from "../wizard.ts";
 import type { LaunchMemory } from "./launch-memory.ts";
 

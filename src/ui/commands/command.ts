@@ -29,6 +29,8 @@ export interface TaskContext {
   readonly list: ListOptions;
   /** The results that the user has not opened yet. */
   readonly unread: Unread;
+  /** The task or subagent in front of the user: that of the selected row, or of the active output panel. */
+  readonly frontID: () => string | undefined;
   readonly logger: Logger;
 }
 
@@ -72,8 +74,6 @@ export interface ServerContext {
 export interface CommandContext extends PromptContext, ReviewContext, ServerContext {
   readonly panels: OutputPanels;
   readonly overview: Overview;
-  /** The task or subagent whose row is selected. */
-  readonly selectedID: () => string | undefined;
   /** The task or subagent whose row was clicked last. */
   readonly clickedID: () => Promise<string | undefined>;
 }

@@ -1,19 +1,20 @@
 import { realpath } from "node:fs/promises";
 import { Refusal } from "../../engine/errors.ts";
-import type { FileChange, PendingRequest, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
+import type { FileChange, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { stoppable } from "../background-work.ts";
 import { requireFolder } from "../folders/folders.ts";
 import type { ReviewContext, ServerContext, TaskContext } from "./command.ts";
 import { readSubject, type SubjectKind } from "./editor-commands.ts";
-import { launchTask, type LaunchArguments } from "./launch-arguments.ts";
+import { launchTask, type LaunchArguments } from "./launching.ts";
 import { changeAt, type ChangedBy, findChild } from "./pick.ts";
 import { accept, pendingOf, revertNow, type RevertResult } from "./review.ts";
 import { requestsUnder } from "./row-commands.ts";
 
 /* The implementation of the exported API. Works like the commands, but asks nothing, and rejects on failure. */
 
-export { forkTask, launchTask } from "./launch-arguments.ts";
+export { forkTask, launchTask } from "./launching.ts";
 
 /** Resolves to the real paths of the folders in which there was something to stop. */
 export async function stopBackgroundWork(
@@ -56,7 +57,7 @@ export async function sendAnswer(
   await context.tasks.answer(chosen.request, answer);
 }
 
-function requireFitting(request: PendingRequest, answer: RequestAnswer): void {
+function requireFitting(request: MirroredRequest, answer: RequestAnswer): void {
   if (answer.type === "dismiss") return;
   if (request.type === "permission" && answer.type === "permission") return;
   if (request.type === "permission" || answer.type === "permission")

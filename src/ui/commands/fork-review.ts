@@ -159,7 +159,7 @@ async function askLimit(draft: ForkDraft, preview: ForkPreview | undefined): Pro
     canGoBack: true,
     placeholder: "",
     prompt: vscode.l10n.t(
-      "Enter the most tokens the task may inherit. Counts are estimates; models count differently.",
+      "Enter the maximum number of tokens the task may inherit. Counts are estimates; models count differently.",
     ),
     text: String(draft.request.maxTokens ?? preview?.limits.maxTokens ?? ""),
     isReplaced: true,

@@ -227,7 +227,7 @@ async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<
 const USUAL = "";
 
 /** Asks for a model, or for the usual one: the default from the settings, otherwise the agent's own. */
-export async function pickModel(
+async function pickModel(
   { folder }: LaunchContext,
   heading: Heading,
   active: ModelRef | undefined,
@@ -248,7 +248,7 @@ export async function pickModel(
 }
 
 /** The text for a task for which no model is chosen. */
-export function usualModel(): string {
+function usualModel(): string {
   return vscode.l10n.t("The agent's own model, or the default");
 }
 

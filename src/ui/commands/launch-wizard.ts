@@ -11,9 +11,8 @@ import { type Answer, BACK, type Move, runWizard, type Step } from "../wizard.ts
 import type { LaunchContext, PromptContext } from "./command.ts";
 import { review } from "./fork-review.ts";
 import { isIsolated, pickAgent, pickAgents, pickFolder, options, writeInEditor } from "./launch-options.ts";
-import { launchFrom, type Launching } from "./launching.ts";
+import { launchFrom, type Launching, launchTask } from "./launching.ts";
 import { askPrompt, pickPrompt } from "./ask-prompt.ts";
-import { launchTask } from "./launch-arguments.ts";
 import { findChild, pickFrom, referenceOf } from "./pick.ts";
 
 /** Launches with the arguments of a keybinding; without arguments, asks. */

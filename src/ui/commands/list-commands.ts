@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { inform } from "../dialogs.ts";
-import type { Child } from "../../engine/subagent.ts";
+import { type Child, isTask } from "../../engine/subagent.ts";
 import { type ListItem, pickAny } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import {
@@ -16,14 +16,12 @@ import { stateWord } from "../tree/words.ts";
 import type { CommandContext, TaskContext } from "./command.ts";
 import { pickActive } from "./pick.ts";
 import { answer } from "./row-commands.ts";
+import type { Hit } from "../../engine/search.ts";
+import { title, withoutIcons } from "../plain-text.ts";
+import { childIcon } from "../tree/items.ts";
 
 export async function clearFilter({ list }: TaskContext): Promise<void> {
   list.filter = NO_FILTER;
-}
-
-/** Shows the group of the cleared tasks, or hides it. */
-export async function showCleared({ list }: TaskContext): Promise<void> {
-  await list.showCleared(!list.showsCleared);
 }
 
 export async function markAllRead({ unread }: TaskContext): Promise<void> {
@@ -55,18 +53,22 @@ export async function showActive(context: CommandContext): Promise<void> {
 interface ConditionItem extends ListItem {
   readonly state?: ChildState;
   readonly agent?: string;
+  readonly isCleared?: boolean;
 }
 
 /**
- * Offers all conditions in one list; typed text filters by description. The tree follows; Escape restores it. A button
- * leads to the sort order.
+ * Offers all conditions in one list, with the group of cleared tasks; typed text filters by description. The tree
+ * follows; Escape restores it. A button leads to the sort order.
  */
 export async function filter({ known, folders, list }: TaskContext): Promise<void> {
-  const before = list.filter;
+  const { filter: before, showsCleared } = list;
   const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
   const children = sessionIDs.flatMap((id) => descendants(known, id));
-  const isChosen = ({ state, agent }: ConditionItem): boolean =>
-    (state && before.states.includes(state)) || (agent !== undefined && before.agents.includes(agent));
+  const cleared = sessionIDs.reduce((count, id) => count + known.cleared(id).length, 0);
+  const isChosen = ({ state, agent, isCleared }: ConditionItem): boolean =>
+    (isCleared && showsCleared) ||
+    (state && before.states.includes(state)) ||
+    (agent !== undefined && before.agents.includes(agent));
   const kept = await pickAny<ConditionItem, "sort">({
     title: vscode.l10n.t("Filter and Sort Tasks"),
     buttons: [
@@ -83,6 +85,12 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
       ...stateItems(children),
       separator(vscode.l10n.t("agent")),
       ...agentItems(children, before.agents),
+      ...(cleared === 0
+        ? []
+        : [
+            separator(vscode.l10n.t("also show")),
+            conditionItem(vscode.l10n.t("Cleared Tasks"), cleared, { isCleared: true }),
+          ]),
     ],
     first: (items) => items.filter(isChosen),
     follow: (items, text) => {
@@ -91,9 +99,13 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
         agents: items.flatMap(({ agent }) => agent ?? []),
         text,
       };
+      list.showsCleared = items.some(({ isCleared }) => isCleared);
     },
   });
-  if (!kept) list.filter = before;
+  if (!kept) {
+    list.filter = before;
+    list.showsCleared = showsCleared;
+  }
   if (kept !== "sort") return;
   const order = await askOrder(list.sortOrder);
   if (order) await list.sortBy(order);
@@ -115,7 +127,7 @@ function agentItems(children: readonly Child[], chosen: readonly string[]): read
 function conditionItem(
   label: string,
   count: number,
-  condition: Pick<ConditionItem, "state" | "agent">,
+  condition: Pick<ConditionItem, "state" | "agent" | "isCleared">,
 ): ConditionItem {
   // The typed text filters the tasks, so it must not hide rows of this list.
   return { label, description: count > 0 ? String(count) : "", alwaysShow: true, ...condition };
@@ -164,4 +176,93 @@ function orderWords(order: SortOrder): { readonly label: string; readonly descri
     case "cost":
       return { label: vscode.l10n.t("Cost"), description: vscode.l10n.t("most expensive first") };
   }
+}
+
+/** Milliseconds of typing after which a search begins. */
+const DELAY_MS = 250;
+const SHORTEST_QUERY = 2;
+const MAX_HITS = 300;
+
+interface HitItem extends vscode.QuickPickItem {
+  readonly taskID: string;
+  readonly hit: Hit;
+}
+
+/** Searches the conversations of all tasks for what is typed, and shows the one that is picked at the hit. */
+export async function searchOutputs({ known, folders, panels, logger }: CommandContext): Promise<void> {
+  const list = vscode.window.createQuickPick<HitItem>();
+  const heading = vscode.l10n.t("Search All Outputs");
+  list.title = heading;
+  list.placeholder = vscode.l10n.t("Enter the text to find");
+  list.matchOnDetail = true;
+  list.keepScrollPosition = true;
+  /** The search that counts; others end. */
+  let current: object | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const search = async (query: string): Promise<void> => {
+    const own = (current = {});
+    const items: HitItem[] = [];
+    const ids = searched();
+    for (const [index, id] of ids.entries()) {
+      list.title = vscode.l10n.t("{0} ({1} of {2})", heading, index, ids.length);
+      const hits = await known.search(id, query).catch((error: unknown) => {
+        logger.warn(`Couldn't search ${id}: ${String(error)}`);
+        return [];
+      });
+      // The user has typed on, or closed the list.
+      if (own !== current) return;
+      if (hits.length === 0) continue;
+      items.push(...hits.map((hit) => item(id, hit)));
+      const active = list.activeItems;
+      list.items = items;
+      list.activeItems = active;
+      if (items.length >= MAX_HITS) break;
+    }
+    list.title = items.length > 0 ? heading : vscode.l10n.t("Search All Outputs: No Results");
+    list.busy = false;
+    list.items = items;
+  };
+  /** The newest tasks first. */
+  const searched = (): readonly string[] =>
+    folders.all
+      .flatMap((folder) => folder.known.sessions().flatMap(({ id }) => known.child(id) ?? []))
+      .filter((child) => !isTask(child) || child.clearedAt === undefined)
+      .sort((a, b) => b.createdAt - a.createdAt)
+      .map(({ id }) => id);
+  const item = (taskID: string, hit: Hit): HitItem => {
+    const child = known.child(taskID);
+    return {
+      label: withoutIcons(title(child?.description ?? taskID)),
+      // The list would sort lines by where they match if they were labels.
+      detail: withoutIcons(title(hit.line)),
+      ...(child && { iconPath: childIcon(child) }),
+      // The list matches texts in another way.
+      alwaysShow: true,
+      taskID,
+      hit,
+    };
+  };
+
+  list.onDidChangeValue((query) => {
+    current = undefined;
+    clearTimeout(timer);
+    list.items = [];
+    list.title = heading;
+    list.busy = query.trim().length >= SHORTEST_QUERY;
+    if (list.busy) timer = setTimeout(() => void search(query), DELAY_MS);
+  });
+  list.onDidAccept(() => {
+    const [picked] = list.selectedItems;
+    if (!picked) return;
+    const { entryID, nth } = picked.hit;
+    panels.showMatch(picked.taskID, { query: list.value.trim(), entryID, nth });
+    list.hide();
+  });
+  list.onDidHide(() => {
+    current = undefined;
+    clearTimeout(timer);
+    list.dispose();
+  });
+  list.show();
 }

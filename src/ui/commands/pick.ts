@@ -11,11 +11,12 @@ import { BatchNode, ChildNode, batchLabel, childIcon } from "../tree/items.ts";
 import { activity, elapsed, statusWord } from "../tree/words.ts";
 import type { TaskContext, ReviewContext } from "./command.ts";
 import { basename } from "node:path";
+import { askToRemake, isIsolated, isThere, type IsolatedTask } from "../worktrees/isolated-task.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import type { ReviewedFile } from "../changes/change-side.ts";
-import { ChangeNode } from "../changes/changes-view.ts";
+import { AllChangesNode, ChangeNode } from "../changes/changes-view.ts";
 
 export interface PickOptions {
   readonly title: string;
@@ -46,6 +47,35 @@ export async function pickConnected(
   await connectedFolder(folders, reference === undefined ? undefined : known.folderOf(reference));
   const child = await pickChild(context, argument, options);
   return child && { child, folder: await connectedFolder(folders, folders.of(child.id)) };
+}
+
+/** The isolated task that a command is about, and its folder, which is connected. Undefined if the user cancels. */
+export async function pickIsolated(
+  context: TaskContext,
+  argument: unknown,
+  title: string,
+): Promise<{ readonly task: IsolatedTask; readonly folder: Folder } | undefined> {
+  const picked = await pickConnected(context, argument, {
+    title,
+    accepts: isIsolated,
+    none: vscode.l10n.t("No tasks in worktrees."),
+  });
+  if (!picked) return undefined;
+  const { child, folder } = picked;
+  if (isIsolated(child)) return { task: child, folder };
+  throw new Refusal("no-worktree", sentence('"{0}" doesn\'t have its own worktree.', child.description));
+}
+
+/** Like {@link pickIsolated}, but if the worktree is gone, offers to make it again. */
+export async function pickPresent(
+  context: TaskContext,
+  argument: unknown,
+  title: string,
+): ReturnType<typeof pickIsolated> {
+  const picked = await pickIsolated(context, argument, title);
+  if (!picked) return undefined;
+  const { task, folder } = picked;
+  return (await isThere(task)) || (await askToRemake(folder, task)) ? picked : undefined;
 }
 
 /**
@@ -92,11 +122,11 @@ export function referenceOf(argument: unknown): string | undefined {
 type PickItem = vscode.QuickPickItem & { readonly ids: readonly string[] };
 
 /**
- * The IDs of what the user picks: a task or subagent, or if offered with them, a session or the tasks of a batch.
- * Undefined if the user cancels.
+ * The IDs of what the user picks: a task or subagent, or if offered with them, a session or the tasks of a batch. What is
+ * in front of the user comes first, after the session. Undefined if the user cancels.
  */
 export async function pickFrom(
-  { known, folders, list }: TaskContext,
+  { known, folders, list, frontID }: TaskContext,
   { title, accepts = () => true, none = vscode.l10n.t("No tasks in this session.") }: PickOptions,
   { sessionID, batches = false }: { readonly sessionID?: string | undefined; readonly batches?: boolean },
 ): Promise<readonly string[] | undefined> {
@@ -127,6 +157,10 @@ export async function pickFrom(
     inform(none);
     return undefined;
   }
+  // The first item is active, so Enter chooses it: the session if it is offered, else what is in front of the user.
+  const first = sessionID === undefined ? 0 : 1;
+  const front = items.findIndex(({ ids }) => ids.length === 1 && ids[0] === frontID());
+  if (front > first) items.splice(first, 0, ...items.splice(front, 1));
   const picked = await vscode.window.showQuickPick(items, {
     title,
     matchOnDescription: true,
@@ -200,38 +234,29 @@ export interface ChangedBy {
   readonly changes: SessionChanges;
 }
 
+/** The changes that a command is about: a file, or all that are left to review if there is none. */
+export type PickedChanges = ChangedBy & { readonly change: FileChange | undefined };
+
 /**
- * The changes that a command is about: those of its argument (a row of the list, or a task ID), otherwise the listed
- * ones, otherwise those of a task that the user picks.
+ * The changes that a command is about: those of the given row or diff editor; for a task ID, those that the user picks;
+ * without an argument, those in front of the user, otherwise those of the listed task, or of one that they pick.
  */
 export async function pickChanges(
   context: ReviewContext,
   argument: unknown,
   title: string,
-): Promise<ChangedBy | undefined> {
+): Promise<PickedChanges | undefined> {
   const { listedTaskID } = await context.review();
-  const row = argument instanceof ChangeNode ? argument.taskID : undefined;
-  // A button in the list's title may pass a row of another view, which has nothing to do with the list.
-  const named = row ?? (typeof argument === "string" ? argument : listedTaskID);
-  const child = (await pickConnected(context, named, { title }))?.child;
+  const shown = typeof argument === "string" ? undefined : await shownChanges(context, argument, title);
+  const taskID = shown?.taskID ?? (typeof argument === "string" ? argument : listedTaskID);
+  const child = (await pickConnected(context, taskID, { title }))?.child;
   const changes = child && (await readChanges(context, child));
-  return changes && { child, changes };
-}
-
-/**
- * The changed file that a command is about: the given row or diff editor; for a task ID, a file that the user picks;
- * without an argument, the file in front of the user, otherwise one that they pick.
- */
-export async function pickChange(
-  context: ReviewContext,
-  argument: unknown,
-  title: string,
-): Promise<(ChangedBy & { readonly change: FileChange }) | undefined> {
-  const file = typeof argument === "string" ? undefined : await shownFile(context, argument, title);
-  const changed = await pickChanges(context, file?.taskID ?? argument, title);
-  if (!changed) return undefined;
-  const change = file ? changeAt(changed, file.path) : await pickFile(changed.changes.files, title);
-  return change && { ...changed, change };
+  if (!changes) return undefined;
+  const changed = { child, changes };
+  if (shown)
+    return { ...changed, change: shown.path === undefined ? undefined : changeAt(changed, shown.path) };
+  const picked = await pickFile(changes.files, title);
+  return picked && { ...changed, ...picked };
 }
 
 /** The change to a file, given its path (absolute or relative to the workspace). Throws a {@link Refusal}. */
@@ -246,16 +271,21 @@ export function changeAt({ child, changes }: ChangedBy, path: string): FileChang
   );
 }
 
-async function shownFile(
+interface ShownChanges {
+  readonly taskID: string;
+  readonly path?: string;
+}
+
+async function shownChanges(
   context: ReviewContext,
   argument: unknown,
   title: string,
-): Promise<ReviewedFile | undefined> {
-  if (argument instanceof ChangeNode) return { taskID: argument.taskID, path: argument.change.path };
+): Promise<ShownChanges | undefined> {
   const review = await context.review();
-  return argument instanceof vscode.Uri
-    ? pickShown(context, review.shownChanges(argument), title)
-    : review.current;
+  if (argument instanceof vscode.Uri) return pickShown(context, review.shownChanges(argument), title);
+  const row =
+    argument instanceof ChangeNode || argument instanceof AllChangesNode ? argument : review.current;
+  return row instanceof ChangeNode ? { taskID: row.taskID, path: row.change.path } : row;
 }
 
 /** Asks if several diffs of the same file are visible, because it is unknown to which of them the button belongs. */
@@ -275,19 +305,22 @@ async function pickShown(
   throw new Refusal("cancelled-by-caller", sentence("No task was selected."));
 }
 
-async function pickFile(files: readonly FileChange[], title: string): Promise<FileChange | undefined> {
+async function pickFile(
+  files: readonly FileChange[],
+  title: string,
+): Promise<Pick<PickedChanges, "change"> | undefined> {
   if (files.length === 0) {
     inform(vscode.l10n.t("The task didn't change any files."));
     return undefined;
   }
+  const all = { label: vscode.l10n.t("All Changes"), change: undefined };
   const items = files.map((change) => ({
     label: withoutIcons(basename(change.path)),
     description: withoutIcons(vscode.workspace.asRelativePath(change.path)),
     change,
   }));
   const placeHolder = vscode.l10n.t("Select a file");
-  const picked = await vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true });
-  return picked?.change;
+  return vscode.window.showQuickPick([all, ...items], { title, placeHolder, matchOnDescription: true });
 }
 
 /** Reads the changes of a task or subagent; shows progress if that takes long. Undefined if the user cancels. */

@@ -1,29 +1,28 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
+import type { Sentence } from "../../engine/sentence.ts";
 import type { FileChange } from "../../engine/server-model.ts";
-import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
+import { isTask, type Child } from "../../engine/subagent.ts";
+import type { RevertPlan } from "../../rpc/revert-plan.ts";
 import { presentFile } from "../output/workspace-file.ts";
 import { sideUri } from "../changes/change-side.ts";
 import { namelike } from "../changes/diff-sides.ts";
-import { ChangeNode, nameOf, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
+import { ChangeNode, showChange, showChanges as showInEditor } from "../changes/changes-view.ts";
 import {
-  refusalSentence,
   type RefusedFile,
   type Reverted,
   type RevertedFile,
   revertFiles,
   undoRevert,
 } from "../changes/revert-files.ts";
-import { planRevert, type RevertPlan } from "../changes/revert-plan.ts";
-import { showError } from "../messages.ts";
 import { inform, isAgreed, offer } from "../dialogs.ts";
+import { showError, translate } from "../messages.ts";
 import { title as oneTitle, withoutIcons, withoutLinks } from "../plain-text.ts";
 import { askChoice } from "../quick-input.ts";
-import { runningDescendants } from "../tree/family.ts";
-import { shownPath, worktreeDirectory } from "../worktrees/owner.ts";
+import { shownPath, worktreeDirectory } from "../worktrees/isolated-task.ts";
 import { BACK } from "../wizard.ts";
 import type { CommandContext, ReviewContext } from "./command.ts";
-import { type ChangedBy, pickChange, pickChanges, pickChildren, readChanges, pickConnected } from "./pick.ts";
+import { type ChangedBy, pickChanges, pickChildren, readChanges, pickConnected } from "./pick.ts";
 
 export async function showChanges(context: ReviewContext, argument: unknown): Promise<void> {
   const title = vscode.l10n.t("Show Changes");
@@ -58,7 +57,7 @@ export async function compareChanges(
   const shared = [...byPath].filter(([, changes]) => changes.length > 1);
   if (shared.length === 0)
     return tasks.length > 0
-      ? inform(vscode.l10n.t("No file was changed by several of these tasks."))
+      ? inform(vscode.l10n.t("No file was changed by more than one of these tasks."))
       : undefined;
   const choices = shared.map(([path, changes]) => ({
     label: withoutIcons(path),
@@ -90,13 +89,12 @@ export async function closeChanges({ review }: ReviewContext): Promise<void> {
 }
 
 export async function acceptChange(context: ReviewContext, argument: unknown): Promise<void> {
-  const target = await pickChange(context, argument, vscode.l10n.t("Accept Change"));
-  if (target) await accept(context, target, [target.change]);
+  const target = await pickChanges(context, argument, vscode.l10n.t("Accept Changes"));
+  if (target?.change) await accept(context, target, [target.change]);
+  else if (target) await acceptAll(context, target);
 }
 
-export async function acceptAllChanges(context: ReviewContext, argument: unknown): Promise<void> {
-  const target = await pickChanges(context, argument, vscode.l10n.t("Accept All Changes"));
-  if (!target) return;
+async function acceptAll(context: ReviewContext, target: ChangedBy): Promise<void> {
   const files = await pendingOf(context, target);
   await accept(context, target, files);
   showAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
@@ -160,14 +158,15 @@ export interface RevertResult {
 type Planned = readonly { readonly change: FileChange; readonly plan: RevertPlan }[];
 
 export async function revertChange(context: ReviewContext, argument: unknown): Promise<void> {
-  const target = await pickChange(context, argument, vscode.l10n.t("Revert Change"));
+  const target = await pickChanges(context, argument, vscode.l10n.t("Revert Changes"));
   if (!target) return;
   const { child, change } = target;
+  if (!change) return revertAll(context, target);
   const [planned] = await planAll(context, target, [change]);
   if (!planned) return;
   const { plan } = planned;
   const name = basename(change.path);
-  if (plan.kind === "refused") return refuse(context, target, change, plan.reason);
+  if (plan.kind === "refused") return refuse(context, target, change, plan.why);
   if (plan.kind === "nothing")
     return inform(vscode.l10n.t("{0} no longer contains any of the task's changes.", name));
   if (
@@ -178,23 +177,17 @@ export async function revertChange(context: ReviewContext, argument: unknown): P
   if (
     plan.kind === "write" &&
     plan.isMerged &&
-    !(await isRevertAgreed(vscode.l10n.t("{0} changed since. Revert only the task's changes?", name)))
+    !(await isRevertAgreed(vscode.l10n.t("{0} has changed since. Revert only the task's changes?", name)))
   )
     return;
   await finish(context, target, [change]);
 }
 
-export async function revertAllChanges(context: ReviewContext, argument: unknown): Promise<void> {
-  const target = await pickChanges(context, argument, vscode.l10n.t("Revert All Changes"));
-  if (!target) return;
+async function revertAll(context: ReviewContext, target: ChangedBy): Promise<void> {
   const files = await pendingOf(context, target);
   if (files.length === 0) return inform(vscode.l10n.t("No changes left to review."));
   const planned = await planAll(context, target, files);
   if (await isAgreedToAll(context, target, planned)) await finish(context, target, files);
-}
-
-function isTaskRunning({ known }: ReviewContext, { child }: ChangedBy): boolean {
-  return isRunning(known.child(child.id) ?? child) || runningDescendants(known, child.id).length > 0;
 }
 
 async function planAll(
@@ -202,13 +195,12 @@ async function planAll(
   target: ChangedBy,
   files: readonly FileChange[],
 ): Promise<Planned> {
-  const running = isTaskRunning(context, target);
-  const takeBack = (await context.review()).takeBack(target.child.id);
+  const plan = (await context.review()).planner(target.child.id);
   const worktree = worktreeDirectory(context.known, target.child.id);
   return Promise.all(
     files.map(async (change) => ({
       change,
-      plan: await planRevert(change, await presentFile(change.path, worktree), running, takeBack),
+      plan: await plan(change, await presentFile(change.path, worktree)),
     })),
   );
 }
@@ -221,7 +213,7 @@ async function revert(
   const { child, changes } = target;
   const review = await context.review();
   const worktree = worktreeDirectory(context.known, child.id);
-  const done = await revertFiles(files, isTaskRunning(context, target), review.takeBack(child.id), worktree);
+  const done = await revertFiles(files, review.planner(child.id), worktree);
   await review.update(child, changes);
   return done;
 }
@@ -235,11 +227,7 @@ export async function revertNow(
   const { reverted, refused } = await revert(context, target, files);
   return {
     reverted: reverted.map(({ path }) => path),
-    refused: refused.map((each) => ({
-      path: each.path,
-      reason: each.reason,
-      message: reasonOf(context, target, each),
-    })),
+    refused: refused.map(({ path, reason, why }) => ({ path, reason, message: translate(why) })),
   };
 }
 
@@ -271,12 +259,8 @@ async function tell(
     void vscode.window.showWarningMessage(
       withoutLinks(
         refused.length === 1
-          ? vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, failed))
-          : vscode.l10n.t(
-              "{0} files weren't reverted. First: {1}",
-              refused.length,
-              reasonOf(context, target, failed),
-            ),
+          ? vscode.l10n.t("Not reverted: {0}", translate(failed.why))
+          : vscode.l10n.t("{0} files weren't reverted. First: {1}", refused.length, translate(failed.why)),
       ),
     );
   const [first] = reverted;
@@ -299,7 +283,7 @@ async function undoAll(
     void vscode.window.showWarningMessage(
       withoutLinks(
         vscode.l10n.t(
-          "Not restored because they changed since or can't be written: {0}",
+          "Not restored because they have changed since, or can't be written: {0}",
           failed.map((path) => basename(path)).join(", "),
         ),
       ),
@@ -311,14 +295,12 @@ async function refuse(
   context: ReviewContext,
   target: ChangedBy,
   { path, before }: FileChange,
-  reason: RefusedFile["reason"],
+  why: Sentence,
 ): Promise<void> {
   const compare = vscode.l10n.t("Compare");
   const worktree = worktreeDirectory(context.known, target.child.id);
   const isComparable = (await presentFile(path, worktree)).kind === "file" && before.kind === "text";
-  const message = withoutLinks(
-    vscode.l10n.t("Not reverted: {0}", reasonOf(context, target, { path, reason })),
-  );
+  const message = withoutLinks(vscode.l10n.t("Not reverted: {0}", translate(why)));
   const choice = await vscode.window.showWarningMessage(message, ...(isComparable ? [compare] : []));
   if (choice !== compare) return;
   const file = vscode.Uri.file(path);
@@ -354,8 +336,8 @@ async function isAgreedToAll(context: ReviewContext, target: ChangedBy, planned:
 }
 
 function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChange, plan: RevertPlan): string {
+  if (plan.kind === "refused") return translate(plan.why);
   const file = shownPath(path, worktreeDirectory(context.known, target.child.id));
-  if (plan.kind === "refused") return reasonOf(context, target, { path, reason: plan.reason });
   if (plan.kind === "delete") return vscode.l10n.t("{0}: deleted because the task created it", file);
   return plan.kind === "write" && plan.isMerged ? vscode.l10n.t("{0}: later changes are kept", file) : file;
 }
@@ -363,10 +345,4 @@ function planLine(context: ReviewContext, target: ChangedBy, { path }: FileChang
 function excerptOf(lines: readonly string[]): readonly string[] {
   if (lines.length <= NAMED_FILES) return lines;
   return [...lines.slice(0, NAMED_FILES), vscode.l10n.t("and {0} more", lines.length - NAMED_FILES)];
-}
-
-function reasonOf({ known }: ReviewContext, { child, changes }: ChangedBy, refused: RefusedFile): string {
-  const change = changes.files.find(({ path }) => path === refused.path);
-  const names = change?.workedOnBy.map((id) => nameOf(known, id));
-  return refusalSentence(refused, names ?? [], worktreeDirectory(known, child.id));
 }

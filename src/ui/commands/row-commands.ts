@@ -1,25 +1,26 @@
 import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
 import type { ProgramCall } from "../../engine/connection.ts";
-import type { OpenRequest } from "../../engine/engine.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
+import type { OpenRequest } from "../../engine/requests.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
-import { humanMessage, showError, showIfLong } from "../messages.ts";
 import { inform, isAgreed, offer } from "../dialogs.ts";
+import { humanMessage, showError, showIfLong } from "../messages.ts";
 import { title } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
-import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
-import { nameOf } from "../worktrees/owner.ts";
-import { remedied } from "../worktrees/remedies.ts";
+import { ancestors, runningDescendants, finishedTasks, isAnswered, isCleared } from "../tree/family.ts";
+import { nameOf, remedied } from "../worktrees/isolated-task.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick.ts";
+import { discardWorktree } from "../worktrees/worktree-commands.ts";
 
 export async function showOutput(context: CommandContext, argument: unknown): Promise<void> {
   const child = await pickChild(context, argument, { title: vscode.l10n.t("Show Output") });
@@ -162,7 +163,10 @@ export async function answer(context: FlowContext, argument: unknown): Promise<v
 }
 
 /** The open requests of an agent; if it has none, those of its descendants. */
-export function requestsUnder({ known }: Pick<TaskContext, "known">, id: string): readonly OpenRequest[] {
+export function requestsUnder(
+  { known }: Pick<TaskContext, "known">,
+  id: string,
+): readonly OpenRequest<MirroredRequest>[] {
   const open = known.openRequests();
   const own = open.filter(({ child }) => child.id === id);
   return own.length > 0 ? own : open.filter(({ child }) => ancestors(known, child).includes(id));
@@ -193,14 +197,13 @@ function adoptedWords(task: Task): string {
   if (isRunning(task)) return vscode.l10n.t('"{0}" is now your task and continues its work.', name);
   return task.status === "completed"
     ? vscode.l10n.t('"{0}" is now your task. Resume it to continue.', name)
-    : vscode.l10n.t('"{0}" is now your task. Retry it as a new task, or fork it to continue.', name);
+    : vscode.l10n.t('"{0}" is now your task. Retry or continue it as a new task.', name);
 }
 
-/** Asks for another name of a task: that of the argument, otherwise of the selected row. */
-export async function rename(context: CommandContext, argument: unknown): Promise<void> {
-  const { selectedID, known, tasks } = context;
-  const selected = known.get(selectedID() ?? "")?.id;
-  const task = await pickChild(context, argument ?? selected, {
+/** Asks for another name of a task: that of the argument, otherwise of the one in front of the user. */
+export async function rename(context: TaskContext, argument: unknown): Promise<void> {
+  const { frontID, known, tasks } = context;
+  const task = await pickChild(context, argument ?? known.get(frontID() ?? "")?.id, {
     title: vscode.l10n.t("Rename Task"),
     accepts: isTask,
   });
@@ -253,7 +256,7 @@ async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promis
 }
 
 /** Runs an action for all children concurrently, and shows the first failure. Resolves to the other results. */
-export async function forEach<T>(
+async function forEach<T>(
   { logger }: Pick<TaskContext, "logger">,
   title: string,
   children: readonly Child[],
@@ -317,4 +320,52 @@ async function offerUndo(tasks: TaskContext["tasks"], cleared: readonly Task[]):
       : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
   if (await offer(message, vscode.l10n.t("Undo")))
     await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
+}
+
+/** Puts cleared tasks back into the list. */
+export async function restore(context: PromptContext, argument: unknown, selection: unknown): Promise<void> {
+  const title = vscode.l10n.t("Restore Task");
+  const cleared = await pickCleared(context, argument, selection, title);
+  const [first] = await forEach(context, vscode.l10n.t("Restoring tasks…"), cleared, ({ id }) =>
+    context.tasks.restore(id),
+  );
+  if (first) context.reveal(first.id);
+}
+
+/** Deletes cleared tasks for good. The work in a task's worktree is discarded first, which asks by itself. */
+export async function deleteTask(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
+  const title = vscode.l10n.t("Delete Task");
+  const cleared = await pickCleared(context, argument, selection, title);
+  const [first, ...others] = cleared;
+  if (!first) return;
+  for (const { id } of cleared.filter((child) => holdsWork(child))) {
+    await discardWorktree(context, id);
+    const left = context.known.child(id);
+    if (left && holdsWork(left)) return;
+  }
+  const question =
+    others.length === 0
+      ? vscode.l10n.t('Permanently delete "{0}"?', nameOf(first))
+      : vscode.l10n.t("Permanently delete {0} tasks?", cleared.length);
+  const detail = vscode.l10n.t(
+    "This also deletes the conversation and all subtasks from OpenCode, and can't be undone.",
+  );
+  if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
+  await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, ({ id }) =>
+    context.tasks.clear(id, { cancelRunning: true, deleteSession: true }),
+  );
+}
+
+function pickCleared(
+  context: TaskContext,
+  argument: unknown,
+  selection: unknown,
+  title: string,
+): Promise<readonly Child[]> {
+  const none = vscode.l10n.t("No cleared tasks are selected.");
+  return pickChildren(context, argument, selection, { title, accepts: isCleared, none });
+}
+
+function holdsWork(child: Child): boolean {
+  return isTask(child) && child.worktree !== undefined && child.worktree.outcome !== "discarded";
 }

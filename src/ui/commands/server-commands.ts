@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
-import { basename } from "node:path";
+import { homedir } from "node:os";
+import { basename, join } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
@@ -8,8 +9,8 @@ import type { DaemonStatus } from "../../rpc/contract.ts";
 import type { DaemonClient } from "../../rpc/daemon-client.ts";
 import { type FolderWork, lossWords, sharers, stoppable, workWords } from "../background-work.ts";
 import { type Folder, connectedFolder, folderTitle, requireFolder } from "../folders/folders.ts";
-import { showIfLong, enumerate, translate } from "../messages.ts";
 import { inform, isAgreed } from "../dialogs.ts";
+import { showIfLong, enumerate, translate } from "../messages.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
 import { runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
@@ -44,30 +45,18 @@ export async function selectSession({ folders }: TaskContext): Promise<void> {
   if (picked) session.select(picked.id);
 }
 
-/**
- * Connects the folder of the task whose panel asks for it, or the current folder if that is unknown. If it is already
- * connected, everything is read again.
- */
-export async function connect({ folders }: ServerContext, taskID: unknown): Promise<void> {
-  const folder = typeof taskID === "string" ? folders.of(taskID) : undefined;
-  const { connector } = folder ?? requireFolder(folders);
-  await (connector.state.kind === "connected" ? connector.refresh() : connector.connectAsking());
-}
-
-export async function cancelConnecting({ folders }: ServerContext): Promise<void> {
-  await requireFolder(folders).connector.cancel();
-}
-
+/** Stops the server of the folder if the extension started it; while the folder is connecting, cancels that. */
 export async function stopServer({ folders, daemon }: ServerContext): Promise<void> {
   const folder = requireFolder(folders);
   const { known, connector } = folder;
+  if (connector.state.kind === "connecting") return connector.cancel();
   const running = runningIn(known).length + (await runningElsewhere(folder, await daemon()));
   if (running > 0) {
     const question =
       running === 1
-        ? vscode.l10n.t("1 agent is still running. It stops with the server.")
-        : vscode.l10n.t("{0} agents are still running. They stop with the server.", running);
-    if (!(await isAgreed(question, vscode.l10n.t("Stop Server")))) return;
+        ? vscode.l10n.t("Stop OpenCode? 1 agent is still running and will be stopped.")
+        : vscode.l10n.t("Stop OpenCode? {0} agents are still running and will be stopped.", running);
+    if (!(await isAgreed(question, vscode.l10n.t("Stop OpenCode")))) return;
   }
   await connector.stopServer();
 }
@@ -81,7 +70,7 @@ async function runningElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "sta
   return others.flatMap(({ tasks }) => tasks).filter(({ queued }) => !queued).length;
 }
 
-/** Shows the named log; without a name, asks for one. */
+/** Shows the named log, or saves diagnostics; without a name, asks. */
 export async function showLog(context: ServerContext, name: unknown): Promise<void> {
   const logs = [
     {
@@ -96,8 +85,17 @@ export async function showLog(context: ServerContext, name: unknown): Promise<vo
       description: vscode.l10n.t("Includes what happened while no window was open"),
       show: () => showDaemonLog(context),
     },
+    {
+      name: "diagnostics",
+      label: vscode.l10n.t("Collect Diagnostics…"),
+      description: vscode.l10n.t("Saves what helps to find the cause of a problem"),
+      show: () => collectDiagnostics(context),
+    },
   ];
-  const options = { title: vscode.l10n.t("Show Log"), placeHolder: vscode.l10n.t("Select a log") };
+  const options = {
+    title: vscode.l10n.t("Show Log or Collect Diagnostics"),
+    placeHolder: vscode.l10n.t("Select a log"),
+  };
   const picked = logs.find((log) => log.name === name) ?? (await vscode.window.showQuickPick(logs, options));
   await picked?.show();
 }
@@ -107,6 +105,26 @@ async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
   if (!existsSync(log)) throw new Refusal("unavailable", sentence("The background process hasn't run yet."));
   await vscode.window.showTextDocument(vscode.Uri.file(log));
   await vscode.commands.executeCommand("cursorBottom");
+}
+
+/** Writes what helps to find the cause of a problem to a file that the user selects, and opens it for review. */
+async function collectDiagnostics({ daemon }: ServerContext): Promise<void> {
+  const uri = await vscode.window.showSaveDialog({
+    title: vscode.l10n.t("Save Diagnostics"),
+    defaultUri: vscode.Uri.file(join(homedir(), "async-agents-diagnostics.json")),
+    filters: { JSON: ["json"] },
+  });
+  if (!uri) return;
+  const background = await (await daemon()).diagnostics();
+  const window = {
+    version: vscode.version,
+    app: vscode.env.appName,
+    remote: vscode.env.remoteName,
+    isTrusted: vscode.workspace.isTrusted,
+  };
+  const text = `${JSON.stringify({ window, background }, undefined, 2)}\n`;
+  await vscode.workspace.fs.writeFile(uri, new TextEncoder().encode(text));
+  await vscode.window.showTextDocument(uri);
 }
 
 /** Stops background work in folders that the user picks, whichever windows have them open. */

@@ -2,8 +2,8 @@ import * as vscode from "vscode";
 import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
 import { requireFolder } from "../folders/folders.ts";
 import { inform, offer } from "../dialogs.ts";
+import { isMissing, translate, showError } from "../messages.ts";
 import { title, withoutIcons, visible } from "../plain-text.ts";
-import { translate, showError } from "../messages.ts";
 import type { ServerContext } from "./command.ts";
 import type { ConfigPlan } from "../../rpc/contract.ts";
 
@@ -12,11 +12,24 @@ const DOCUMENTATION = "https://opencode.ai/docs/#install";
 /** How long to wait for a shell's first prompt. */
 const SHELL_START_MS = 2_000;
 
-/** Finds OpenCode and connects to it; if it isn't found, helps the user install it. */
-export async function setUp(context: ServerContext): Promise<void> {
-  const place = context.settings.server().url ?? (await findAsking(context));
+/**
+ * Connects the folder of the task whose panel asks for it, or the current folder if that is unknown; reads everything
+ * again if it is already connected. If OpenCode isn't found, helps the user install it, also without a folder.
+ */
+export async function connect(context: ServerContext, taskID: unknown): Promise<void> {
+  const { folders, settings } = context;
+  const connector = isReady()
+    ? ((typeof taskID === "string" ? folders.of(taskID) : undefined) ?? requireFolder(folders)).connector
+    : undefined;
+  if (connector?.state.kind === "connected") return connector.refresh();
+  try {
+    if (connector) return void (await connector.connectAsking());
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  const place = settings.server().url ?? (await findAsking(context));
   if (place === undefined) return;
-  if (isReady()) await requireFolder(context.folders).connector.connectAsking();
+  await connector?.connectAsking();
   void showResult(context, place);
 }
 
@@ -205,14 +218,14 @@ async function pickEdit(canInstall: boolean): Promise<Edit | undefined> {
   const own = vscode.l10n.t("Your user OpenCode configuration.");
   const install: readonly (vscode.QuickPickItem & Edit)[] = [
     {
-      label: vscode.l10n.t("$(add) Install for This Folder"),
+      label: vscode.l10n.t("$(add) Add to This Folder"),
       detail: vscode.l10n.t(
         "The folder's OpenCode configuration. The entry contains a path on this computer; don't commit it.",
       ),
       action: "install",
       scope: "project",
     },
-    { label: vscode.l10n.t("$(add) Install for All Folders"), detail: own, action: "install", scope: "user" },
+    { label: vscode.l10n.t("$(add) Add to All Folders"), detail: own, action: "install", scope: "user" },
   ];
   const remove: readonly (vscode.QuickPickItem & Edit)[] = [
     {
@@ -229,13 +242,13 @@ async function pickEdit(canInstall: boolean): Promise<Edit | undefined> {
     },
   ];
   return vscode.window.showQuickPick([...(canInstall ? install : []), ...remove], {
-    title: vscode.l10n.t("Agent Tools in OpenCode Configuration"),
+    title: vscode.l10n.t("Configure Agent Tools in OpenCode"),
     placeHolder: vscode.l10n.t("Select a configuration"),
   });
 }
 
 async function confirmEdit(action: Action, { path, before, entry }: ConfigPlan): Promise<boolean> {
-  const agree = action === "install" ? vscode.l10n.t("Install") : vscode.l10n.t("Remove");
+  const agree = action === "install" ? vscode.l10n.t("Add") : vscode.l10n.t("Remove");
   const [question, what] =
     action === "remove"
       ? [

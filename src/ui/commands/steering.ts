@@ -3,7 +3,7 @@ import { isRunning, isTask } from "../../engine/subagent.ts";
 import { isQueued, type Task, waitingMessage } from "../../engine/task.ts";
 import { humanMessage } from "../messages.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
-import { remedied } from "../worktrees/remedies.ts";
+import { remedied } from "../worktrees/isolated-task.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { PromptContext } from "./command.ts";
 import { pickChild } from "./pick.ts";

@@ -118,7 +118,12 @@ function tooLong({ uri }: vscode.TextDocument, place: string, length: number): R
           given,
           limit,
         )
-      : vscode.l10n.t("{0} isn't a file and has {1} characters. Select at most {2}.", place, given, limit);
+      : vscode.l10n.t(
+          "{0} isn't a file on disk and has {1} characters. Select at most {2}.",
+          place,
+          given,
+          limit,
+        );
   return new Refusal("invalid-argument", message);
 }
 

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
-import type { Variables } from "../template.ts";
+import type { Variables, Subject } from "../launch-plan.ts";
 import {
   documentText,
   lengthOf,
@@ -16,7 +16,6 @@ import {
   textFile,
 } from "./place.ts";
 import { codeSpan, fenced } from "../../protocol/quotation.ts";
-import type { Subject } from "../launch-plan.ts";
 import { open } from "node:fs/promises";
 import { extname } from "node:path";
 import type { PromptFile } from "../../engine/server-model.ts";
@@ -122,7 +121,7 @@ function problemLine(uri: vscode.Uri, problem: vscode.Diagnostic): string {
 }
 
 /** Maximum number of files in a prompt. */
-export const FILE_COUNT = 50;
+const FILE_COUNT = 50;
 /** Maximum size of an image or PDF in bytes; the server stores it with the conversation. */
 const MEDIA_BYTES = 10 * 1024 * 1024;
 /** The number of bytes checked to detect binary files. */
@@ -165,7 +164,7 @@ export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject>
 }
 
 /** A file or folder for a prompt; the editor's unsaved text takes precedence over the file on disk. */
-export async function fileText(uri: vscode.Uri): Promise<DocumentText> {
+async function fileText(uri: vscode.Uri): Promise<DocumentText> {
   const document = openDocument(uri);
   if (document && !isOnDisk(document)) return documentText(document);
   const text = placeOf(uri);

@@ -1,15 +1,15 @@
-import type { OpenRequest } from "../../engine/engine.ts";
+import { DisposableStore } from "../../engine/disposable-store.ts";
 import { Refusal, unknownTask } from "../../engine/errors.ts";
-import { type CancelSignal, type Disposable, Emitter, type Event } from "../../engine/event.ts";
-import type { MirroredSession, Refused } from "../../engine/folder-changes.ts";
+import { type Disposable, Emitter, type Event } from "../../engine/event.ts";
+import type { MirroredRequest, MirroredSession, Refused } from "../../engine/folder-changes.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
 import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
+import type { OpenRequest, RequestRef } from "../../engine/requests.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Hit } from "../../engine/search.ts";
-import type { PendingRequest } from "../../engine/server-model.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
 import type { TakenSince } from "../../engine/taken-since.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
@@ -48,17 +48,17 @@ export class AllTasks implements Disposable {
     this.onDidWarn = (this.warnings = emitter<Task>()).event;
     this.onDidRefuse = (this.refusals = emitter<Refused>()).event;
     this.subscription = folders.follow(({ known }) => {
-      const subscriptions = [
+      const subscriptions = new DisposableStore(
         known.onDidChange((change) => this.taskChanges.fire(change)),
         known.onDidChangeSession((id) => this.sessionChanges.fire(id)),
         known.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
         known.onDidChangeRequests(() => this.requestChanges.fire()),
         known.onDidWarn((task) => this.warnings.fire(task)),
         known.onDidRefuse((refused) => this.refusals.fire(refused)),
-      ];
+      );
       return {
         dispose: () => {
-          for (const subscription of subscriptions) subscription.dispose();
+          subscriptions.dispose();
           // The folder's requests can no longer be answered in this window.
           this.requestChanges.fire();
         },
@@ -122,17 +122,8 @@ export class AllTasks implements Disposable {
     return this.folders.all.flatMap(({ known }) => known.active());
   }
 
-  openRequests(): readonly OpenRequest[] {
+  openRequests(): readonly OpenRequest<MirroredRequest>[] {
     return this.folders.all.flatMap(({ known }) => known.openRequests());
-  }
-
-  pendingRequests(id: string): readonly PendingRequest[] {
-    return this.require(id).known.pendingRequests(id);
-  }
-
-  batch(batchID: string, parentSessionID = ""): readonly Task[] {
-    const known = this.of(parentSessionID) ?? this.folders.current?.known;
-    return known?.batch(batchID, parentSessionID) ?? [];
   }
 
   /** The tasks must belong to the same folder. */
@@ -167,11 +158,11 @@ export class AllTasks implements Disposable {
     return this.require(id).calls.image(id, path);
   }
 
-  async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
-    return this.require(request.sessionID).calls.toolInput(request);
+  async explainRequest(request: RequestRef): Promise<MirroredRequest | undefined> {
+    return this.require(request.sessionID).calls.explainRequest(request);
   }
 
-  async previewFork(request: ForkRequest, signal?: CancelSignal): Promise<ForkPreview> {
+  async previewFork(request: ForkRequest, signal?: AbortSignal): Promise<ForkPreview> {
     return this.require(request.sourceSessionID).calls.previewFork(request, signal);
   }
 

@@ -1,8 +1,85 @@
+import type * as vscode from "vscode";
+import type { Tombstone } from "../../engine/find-task.ts";
+import type { KeptTasks } from "../../rpc/contract.ts";
+import type { Seen } from "../while-away.ts";
+import { DisposableStore } from "../../engine/disposable-store.ts";
 import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
 import type { MirroredSession } from "../../engine/folder-changes.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
 import { firstRoot, rootsOf } from "../../engine/root-sessions.ts";
+
+const ALLOWED_SETUP = "asyncagents.allowedSetup";
+const PICKED_SESSION = "asyncagents.pickedSession";
+const SEEN = "asyncagents.seen";
+const TOMBSTONES = "asyncagents.tombstones";
+const UNSETTLED = "asyncagents.unsettled";
+
+/** The state of a folder that VS Code stores with the workspace. */
+export class FolderState {
+  private readonly folder: string;
+
+  /** @param isFirst whether to take over the state of earlier versions, in which a window used only its first folder */
+  constructor(
+    private readonly state: vscode.Memento,
+    uri: vscode.Uri,
+    isFirst: boolean,
+  ) {
+    this.folder = uri.toString();
+    if (isFirst) for (const name of [PICKED_SESSION, TOMBSTONES]) this.takeOver(name);
+  }
+
+  get pickedSession(): string | undefined {
+    return this.state.get(this.key(PICKED_SESSION));
+  }
+
+  set pickedSession(id: string | undefined) {
+    void this.state.update(this.key(PICKED_SESSION), id);
+  }
+
+  /** What a window last saw of the folder; undefined if no window has seen it yet. */
+  get seen(): Seen | undefined {
+    return this.state.get(this.key(SEEN));
+  }
+
+  set seen(seen: Seen | undefined) {
+    void this.state.update(this.key(SEEN), seen);
+  }
+
+  /** The setup command of worktrees that the user allowed last. */
+  get allowedSetup(): string | undefined {
+    return this.state.get(this.key(ALLOWED_SETUP));
+  }
+
+  set allowedSetup(command: string | undefined) {
+    void this.state.update(this.key(ALLOWED_SETUP), command);
+  }
+
+  /** The tasks that an earlier version stored for the folder; now the daemon stores them. */
+  get keptTasks(): KeptTasks | undefined {
+    const tombstones = this.state.get<KeptTasks["tombstones"]>(this.key(TOMBSTONES));
+    const unsettled = this.state.get<KeptTasks["unsettled"]>(this.key(UNSETTLED));
+    return tombstones || unsettled ? { tombstones: tombstones ?? [], unsettled: unsettled ?? [] } : undefined;
+  }
+
+  /** Removes the stored tasks, unless the daemon is missing some of them. `known` are those that the daemon has. */
+  leaveTasks(known: readonly Tombstone[]): void {
+    const ids = new Set(known.map(({ id }) => id));
+    if (!this.keptTasks?.tombstones.every(({ id }) => ids.has(id))) return;
+    for (const name of [TOMBSTONES, UNSETTLED]) void this.state.update(this.key(name), undefined);
+  }
+
+  private key(name: string): string {
+    return `${name} ${this.folder}`;
+  }
+
+  private takeOver(name: string): void {
+    const kept = this.state.get(name);
+    if (kept === undefined) return;
+    void this.state.update(this.key(name), kept);
+    void this.state.update(name, undefined);
+  }
+}
 
 /**
  * The session whose tasks this window shows and to which it adds new ones: the one that the user picked in this window,
@@ -11,7 +88,7 @@ import { firstRoot, rootsOf } from "../../engine/root-sessions.ts";
 export class WindowSession implements Disposable {
   private last: string | undefined;
   private readonly changes: Emitter<string | undefined>;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly subscriptions: DisposableStore;
   readonly onDidChange: Event<string | undefined>;
 
   constructor(
@@ -24,13 +101,13 @@ export class WindowSession implements Disposable {
   ) {
     this.changes = new Emitter((error) => logger.error("A listener to the active session failed.", error));
     this.onDidChange = this.changes.event;
-    this.subscriptions = [
+    this.subscriptions = new DisposableStore(
       known.onDidChangeLatest(() => this.announce()),
       known.onDidChangeSession((id) => {
         if (id === this.picked || id === known.latestSessionID || id === this.last || this.last === undefined)
           this.announce();
       }),
-    ];
+    );
   }
 
   /** Undefined if the folder has no session yet. */
@@ -64,7 +141,7 @@ export class WindowSession implements Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
     this.changes.dispose();
   }
 

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { tokenSum } from "../../engine/budget.ts";
 import { timeOf } from "../../engine/ids.ts";
 import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
 import { parsePanelMessage } from "../../protocol/output-guard.ts";
 import type { OverviewMessage, OverviewTask } from "../../protocol/overview.ts";
 import type { Folders } from "../folders/folders.ts";
@@ -75,10 +76,15 @@ function overviewTask(child: Child, waitingSince: number | undefined): OverviewT
     createdAt,
     startedAt,
     endedAt,
-    hasEarlierTurns: task ? task.resumeCount > 0 || task.adoptedAt !== undefined : startedAt > createdAt,
+    spans: task?.spans,
+    hasUnknownTurns: task ? hasUnknownTurns(task) : startedAt > createdAt,
     worked: task?.worked,
     waitingSince,
     cost,
     tokens: tokenSum(child.tokens),
   };
+}
+
+function hasUnknownTurns({ adoptedAt, resumeCount, spans = [] }: Task): boolean {
+  return adoptedAt !== undefined || spans.filter(([what]) => what === "turn").length < resumeCount;
 }

@@ -3,12 +3,11 @@ import type { ConnectionState } from "../../engine/connection.ts";
 import type { ConnectionView } from "../../protocol/output.ts";
 import type { Folders } from "../folders/folders.ts";
 import { humanMessage, showError, translate } from "../messages.ts";
-import { alwaysWords, asker, requestWords } from "../requests/request-words.ts";
+import { asker } from "../requests/asker.ts";
 import { OutputSession } from "./output-session.ts";
 import type { OutputEditor } from "./output-parts.ts";
 import type { PanelParts } from "./output-panels.ts";
-import { worktreeDirectory } from "../worktrees/owner.ts";
-import { remedied } from "../worktrees/remedies.ts";
+import { worktreeDirectory, remedied } from "../worktrees/isolated-task.ts";
 import { openWorkspaceFile } from "./workspace-file.ts";
 
 /** Fills a panel with one task, and connects its session to the editor. */
@@ -27,7 +26,7 @@ export function openSession(
     { ...parts, tasks: { ...parts.tasks, ...remedied(parts) } },
     {
       translations: vscode.l10n.bundle ?? {},
-      wording: { title: (request) => requestWords(request).title, asker, always: alwaysWords },
+      asker,
       folder,
       connection: () => connectionOf(folders, taskID),
       onDidChangeConnection: (listener) =>

@@ -1,3 +1,4 @@
+import { DisposableStore } from "../../engine/disposable-store.ts";
 import * as vscode from "vscode";
 
 import type { Child } from "../../engine/subagent.ts";
@@ -100,6 +101,12 @@ export class OutputPanels implements vscode.Disposable {
     if (open) this.use(open.session, (loaded) => loaded.find(at));
   }
 
+  /** The task in the panel that the user is in, if any. */
+  get activeID(): string | undefined {
+    for (const [taskID, { panel }] of this.panels) if (panel.active) return taskID;
+    return undefined;
+  }
+
   /** Whether the user can see this task's output now. */
   isShown(taskID: string): boolean {
     return this.panels.get(taskID)?.panel.visible ?? false;
@@ -107,8 +114,8 @@ export class OutputPanels implements vscode.Disposable {
 
   /** Shows the box for finding text in the panel that the user is in. */
   find(): void {
-    for (const { panel, session } of this.panels.values())
-      if (panel.active) this.use(session, (loaded) => loaded.find());
+    const active = this.panels.get(this.activeID ?? "");
+    if (active) this.use(active.session, (loaded) => loaded.find());
   }
 
   /** Lets the editor restore panels that were open when the window closed. */
@@ -133,9 +140,10 @@ export class OutputPanels implements vscode.Disposable {
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
     const { webview } = panel;
-    const session = this.loadSession(panel, taskID);
+    const page = new DisposableStore();
+    const session = this.loadSession(panel, taskID, page);
     const withSession = (use: (session: OutputSession) => void): void => this.use(session, use);
-    const subscriptions = [
+    const subscriptions = new DisposableStore(
       webview.onDidReceiveMessage((message: unknown) => withSession((loaded) => loaded.receive(message))),
       panel.onDidChangeViewState(() => {
         if (panel.active) this.activated.fire(taskID);
@@ -143,11 +151,12 @@ export class OutputPanels implements vscode.Disposable {
         else withSession((loaded) => loaded.pause());
       }),
       panel.onDidDispose(() => end()),
-    ];
+      page,
+    );
     const end = (): void => {
       this.keep(taskID);
       this.panels.delete(taskID);
-      for (const subscription of subscriptions) subscription.dispose();
+      subscriptions.dispose();
       withSession((loaded) => loaded.dispose());
     };
     this.panels.set(taskID, { panel, session, end });
@@ -158,10 +167,14 @@ export class OutputPanels implements vscode.Disposable {
     session.then(use).catch((error: unknown) => this.parts.logger.error("An output panel failed.", error));
   }
 
-  private async loadSession(panel: vscode.WebviewPanel, taskID: string): Promise<OutputSession> {
+  private async loadSession(
+    panel: vscode.WebviewPanel,
+    taskID: string,
+    page: DisposableStore,
+  ): Promise<OutputSession> {
     const { openSession, loadPage } = await import("../later.ts");
     const isShown = (): boolean => this.panels.get(taskID)?.panel === panel;
-    if (isShown()) loadPage(panel, this.extensionUri, { name: "output", taskID, isShown });
+    if (isShown()) page.add(loadPage(panel, this.extensionUri, { name: "output", taskID }));
     let shown = "";
     /** Shows the title and the state in the tab, unless the panel shows another task by now. */
     const showInTab = (child: Child): void => {

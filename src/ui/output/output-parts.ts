@@ -6,7 +6,6 @@ import type { TaskCommands } from "../../engine/task-commands.ts";
 import type { ConnectionView, HostMessage, PanelCommand } from "../../protocol/output.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { FilePosition } from "./file-reference.ts";
-import type { RequestWording } from "./view-model.ts";
 
 /** What all panels share. */
 export interface OutputParts {
@@ -18,7 +17,7 @@ export interface OutputParts {
     | "openConversation"
     | "lastAnswer"
     | "openRequests"
-    | "toolInput"
+    | "explainRequest"
     | "image"
     | "onDidChange"
     | "onDidChangeSubagent"
@@ -32,7 +31,8 @@ export interface OutputParts {
 export interface OutputEditor {
   /** The texts of the page, by their English text. */
   readonly translations: Readonly<Record<string, string>>;
-  readonly wording: RequestWording;
+  /** Names the agent of another task or subagent. */
+  asker(child: Child): string;
   /** The folder that the agent works in. */
   folder(): string | undefined;
   /** The connection of the session's folder. */

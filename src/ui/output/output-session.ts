@@ -1,7 +1,9 @@
-import type { OpenRequest } from "../../engine/engine.ts";
+import { DisposableStore } from "../../engine/disposable-store.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
 import { ServerFailure } from "../../engine/ports.ts";
+import type { OpenRequest } from "../../engine/requests.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
-import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
+import type { RequestAnswer } from "../../engine/server-model.ts";
 import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { isSafeLink, parsePanelMessage } from "../../protocol/output-guard.ts";
@@ -15,8 +17,6 @@ import {
   type PanelMessage,
 } from "../../protocol/output.ts";
 import type { Conversation } from "../../rpc/contract.ts";
-import { visible } from "../plain-text.ts";
-import { proposedDiff } from "../requests/request-facts.ts";
 import { pathAndPosition } from "./file-reference.ts";
 import { Outbox } from "./outbox.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
@@ -24,11 +24,11 @@ import { isWithin, toRequestView, toTaskView } from "./view-model.ts";
 
 /** Shows one task in one panel: sends its state and changes to the page, and does what the page requests. */
 export class OutputSession {
-  private readonly subscriptions: { dispose(): void }[];
+  private readonly subscriptions: DisposableStore;
   private conversation: Conversation | undefined;
   private loading: Promise<void> | undefined;
-  /** The inputs of the tool calls that wait for permission, by request ID; undefined while unknown. */
-  private readonly toolInputs = new Map<string, Readonly<Record<string, unknown>> | undefined>();
+  /** The requests with what their tool calls say of them, by ID; undefined while unknown. */
+  private readonly explained = new Map<string, MirroredRequest | undefined>();
   private isRetrying = false;
   private readonly outbox: Outbox;
   /** Whether the page is loaded and listening. */
@@ -82,7 +82,7 @@ export class OutputSession {
       this.post(message);
       return this.listening;
     });
-    this.subscriptions = [
+    this.subscriptions = new DisposableStore(
       known.onDidChange(({ id, before, after }) => {
         if (id === taskID || (after ?? before)?.insteadOf === taskID) this.sendTask();
       }),
@@ -96,7 +96,7 @@ export class OutputSession {
         this.sendRequests();
         if (!this.conversation) void this.load();
       }),
-    ];
+    );
     this.sendTitle();
   }
 
@@ -121,7 +121,7 @@ export class OutputSession {
   dispose(): void {
     this.disposed = true;
     this.pause();
-    for (const subscription of this.subscriptions) subscription.dispose();
+    this.subscriptions.dispose();
     this.conversation?.dispose();
     this.conversation = undefined;
   }
@@ -219,7 +219,7 @@ export class OutputSession {
   }
 
   /** The requests of this session and its descendants. */
-  private requests(): readonly OpenRequest[] {
+  private requests(): readonly OpenRequest<MirroredRequest>[] {
     const { known } = this.parts;
     return known.openRequests().filter(({ child }) => isWithin(known, child, this.taskID));
   }
@@ -228,28 +228,22 @@ export class OutputSession {
     // Without a connection the requests are unknown, and text typed into them must be kept.
     if (this.editor.connection() !== "connected") return;
     const open = this.requests();
-    const requests = open.map((one) =>
-      toRequestView(
-        one,
-        this.taskID,
-        this.editor.wording,
-        this.toolInputs.get(one.request.id),
-        this.editor.folder(),
-      ),
+    const requests = open.map(({ request, child }) =>
+      toRequestView({ request: this.explained.get(request.id) ?? request, child }, this.taskID, this.editor),
     );
     this.post({ type: "requests", requests });
-    for (const id of this.toolInputs.keys())
-      if (!requests.some((request) => request.id === id)) this.toolInputs.delete(id);
+    for (const id of this.explained.keys())
+      if (!requests.some((request) => request.id === id)) this.explained.delete(id);
     if (this.listening)
-      for (const { request } of open) if (!this.toolInputs.has(request.id)) void this.readToolInput(request);
+      for (const { request } of open) if (!this.explained.has(request.id)) void this.explain(request);
   }
 
-  /** Most agents give their reason only in the input of the tool call. The request is shown without waiting for it. */
-  private async readToolInput(request: PendingRequest): Promise<void> {
-    this.toolInputs.set(request.id, undefined);
-    const input = await this.parts.known.toolInput(request).catch(() => undefined);
-    if (!input || this.disposed || !this.toolInputs.has(request.id)) return;
-    this.toolInputs.set(request.id, input);
+  /** The request is shown without waiting for this. */
+  private async explain(request: MirroredRequest): Promise<void> {
+    this.explained.set(request.id, undefined);
+    const explained = await this.parts.known.explainRequest(request).catch(() => undefined);
+    if (!explained || this.disposed || !this.explained.has(request.id)) return;
+    this.explained.set(request.id, explained);
     this.sendRequests();
   }
 
@@ -283,7 +277,7 @@ export class OutputSession {
   private async reply(id: string, reply: RequestAnswer): Promise<void> {
     const open = this.findRequest(id);
     try {
-      if (open) await this.parts.tasks.answer(open.request, reply);
+      if (open) await this.parts.tasks.answer(open, reply);
       else this.noteAnswered();
     } catch (error) {
       if (!this.findRequest(id) || (error instanceof ServerFailure && error.reason === "not-found"))
@@ -295,8 +289,8 @@ export class OutputSession {
     }
   }
 
-  private findRequest(id: string): OpenRequest | undefined {
-    return this.requests().find(({ request }) => request.id === id);
+  private findRequest(id: string): MirroredRequest | undefined {
+    return this.requests().find(({ request }) => request.id === id)?.request;
   }
 
   private noteAnswered(): void {
@@ -318,10 +312,9 @@ export class OutputSession {
   }
 
   private async openDiff(link: ConversationLink & { readonly type: "open-diff" }): Promise<void> {
-    const request = this.findRequest(link.id)?.request;
-    const diff = request && proposedDiff(request);
-    if (diff === undefined) await this.open(link);
-    else this.editor.openDocument("changes.diff", visible(diff));
+    const request = this.findRequest(link.id);
+    if (request?.type !== "permission" || request.diff === undefined) await this.open(link);
+    else this.editor.openDocument("changes.diff", request.diff);
   }
 
   private async copyConversation(): Promise<void> {

@@ -1,15 +1,16 @@
 import { percentOf } from "../../engine/limit.ts";
-import type { OpenRequest } from "../../engine/engine.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
+import type { OpenRequest } from "../../engine/requests.ts";
 import type { Text } from "../../engine/sentence.ts";
-import type { PermissionRequest, Question } from "../../engine/server-model.ts";
+import type { Question } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
 import { type ModelRef, shortID, type Task, waitingMessage } from "../../engine/task.ts";
 import { excerptOfLines } from "../../protocol/excerpt.ts";
 import type { ActivityView, QuestionView, RequestView, TaskLink, TaskView } from "../../protocol/output.ts";
 import { relativePath } from "../../protocol/relative-path.ts";
 import { title, visible } from "../plain-text.ts";
-import { proposedDiff, requestReason, text } from "../requests/request-facts.ts";
 import { ancestors, type Family } from "../tree/family.ts";
+import type { OutputEditor } from "./output-parts.ts";
 
 /** How a task is shown. */
 interface TaskWording {
@@ -80,44 +81,30 @@ function toActivityView({ progress }: Child, folder: string | undefined): Activi
   };
 }
 
-/** The texts about requests, the same wherever requests are shown. */
-export interface RequestWording {
-  title(request: PermissionRequest): string;
-  asker(child: Child): string;
-  always(request: PermissionRequest): string;
-}
-
 /** Whether the child is the session with that ID or one of its descendants. */
 export function isWithin(family: Pick<Family, "child">, child: Child, sessionID: string): boolean {
   return child.id === sessionID || ancestors(family, child).includes(sessionID);
 }
 
-/**
- * A request as shown in the panel of `sessionID`.
- * @param input the input of the tool call that asks, once known
- */
+/** A request as shown in the panel of `sessionID`. */
 export function toRequestView(
-  { request, child }: OpenRequest,
+  { request, child }: OpenRequest<MirroredRequest>,
   sessionID: string,
-  wording: RequestWording,
-  input?: Readonly<Record<string, unknown>>,
-  folder?: string,
+  { asker: name, translate }: Pick<OutputEditor, "asker" | "translate">,
 ): RequestView {
-  const { id } = request;
-  const asker = child.id === sessionID ? child.agent && visible(child.agent) : wording.asker(child);
+  const asker = child.id === sessionID ? child.agent && visible(child.agent) : name(child);
   if (request.type === "question")
-    return { kind: "question", id, asker, questions: request.questions.map(toQuestionView) };
-  const diff = proposedDiff(request);
-  const subjects = subjectsOf(request, input, folder);
+    return { kind: "question", id: request.id, asker, questions: request.questions.map(toQuestionView) };
+  const { id, title, subjects, reason, diff, always } = request;
   return {
     kind: "permission",
     id,
     asker,
-    title: wording.title(request),
+    title: translate(title),
     subjects,
-    reason: requestReason(request, subjects.join("\n"), input),
-    diff: diff === undefined ? undefined : excerptOfLines(visible(diff)),
-    always: request.always.length > 0 ? wording.always(request) : undefined,
+    reason,
+    diff: diff === undefined ? undefined : excerptOfLines(diff),
+    always: always && translate(always),
   };
 }
 
@@ -133,25 +120,4 @@ function toQuestionView({ question, header, options, ...how }: Question): Questi
       description: visible(description),
     })),
   };
-}
-
-/**
- * What the request is about, each item once. The patterns of a command are its parts, so the whole command stands for
- * them; it may be known only from the input of the tool call.
- */
-function subjectsOf(
-  { permission, patterns, metadata }: PermissionRequest,
-  toolInput: Readonly<Record<string, unknown>> | undefined,
-  folder: string | undefined,
-): readonly string[] {
-  const command =
-    text(metadata["command"]) ?? (permission === "bash" ? text(toolInput?.["command"]) : undefined);
-  const input = metadata["input"];
-  return [
-    ...(command === undefined ? [] : [command]),
-    ...patterns
-      .filter((pattern) => pattern !== "*" && !command?.includes(pattern))
-      .map((pattern) => relativePath(pattern, folder)),
-    ...(typeof input === "object" && input !== null ? [JSON.stringify(input, undefined, 2)] : []),
-  ].map(visible);
 }

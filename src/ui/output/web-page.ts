@@ -1,3 +1,4 @@
+import { DisposableStore } from "../../engine/disposable-store.ts";
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { outputPage } from "./html.ts";
@@ -21,20 +22,19 @@ function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
 interface LoadedPage {
   readonly name: PageName;
   readonly taskID?: string;
-  /** Whether the panel still shows this page. */
-  readonly isShown?: () => boolean;
   readonly patienceMs?: number;
 }
 
 /**
- * Loads a page into a panel, and gives its tab an icon. Loads it again if its script sends no message: in a browser, the
- * editor sometimes loses a script on its way to a page that follows another one quickly.
+ * Loads a page into a panel, and gives its tab an icon. Loads it again if its script sends no message after it is shown:
+ * in a browser, the editor sometimes loses a script on its way to a page that follows another one quickly. Dispose of the
+ * result before the panel shows another page.
  */
 export function loadPage(
   panel: vscode.WebviewPanel,
   extensionUri: vscode.Uri,
-  { name, taskID = "", isShown = () => true, patienceMs = PATIENCE_MS }: LoadedPage,
-): void {
+  { name, taskID = "", patienceMs = PATIENCE_MS }: LoadedPage,
+): vscode.Disposable {
   const { webview } = panel;
   webview.options = pageOptions(extensionUri);
   const file = (...path: string[]): vscode.Uri => vscode.Uri.joinPath(extensionUri, ...path);
@@ -52,14 +52,26 @@ export function loadPage(
       nonce: randomBytes(16).toString("base64"),
     });
   };
-  const look = setInterval(() => {
-    if (!isShown()) stop();
-    else if (panel.visible) load();
-  }, patienceMs);
+  let overdue: NodeJS.Timeout | undefined;
   const stop = (): void => {
-    clearInterval(look);
-    for (const subscription of subscriptions) subscription.dispose();
+    clearInterval(overdue);
+    overdue = undefined;
   };
-  const subscriptions = [webview.onDidReceiveMessage(stop), panel.onDidDispose(stop)];
+  let wasVisible = false;
+  /** The editor discards a page that is hidden, and loads it again when it is shown. */
+  const follow = (): void => {
+    if (panel.visible === wasVisible) return;
+    wasVisible = panel.visible;
+    stop();
+    if (wasVisible) overdue = setInterval(load, patienceMs);
+  };
+  const watch = new DisposableStore(
+    { dispose: stop },
+    webview.onDidReceiveMessage(stop),
+    panel.onDidChangeViewState(follow),
+    panel.onDidDispose(() => watch.dispose()),
+  );
   load();
+  follow();
+  return watch;
 }

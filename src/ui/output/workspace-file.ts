@@ -3,12 +3,18 @@ import { basename, dirname, isAbsolute, join, relative, resolve } from "node:pat
 import * as vscode from "vscode";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
-import type { Present } from "../changes/revert-plan.ts";
+import type { PresentText } from "../../rpc/revert-plan.ts";
 import type { FilePosition } from "./file-reference.ts";
 
+/** The current state of a file. */
+export type Present =
+  | { readonly kind: "file"; readonly bytes: Uint8Array; readonly isUnsaved: boolean }
+  | Exclude<PresentText, { readonly kind: "file" }>;
+
 /**
- * Opens a file that an agent named, at the given position. Only files in the workspace or in the agent's worktree: agents must not make the editor
- * open anything else, neither by `..` nor by a link. Rejects with an error that explains this.
+ * Opens a file that an agent named, at the given position. Only files in the workspace or in the agent's worktree:
+ * agents must not make the editor open anything else, neither by `..` nor by a link. Rejects with an error that explains
+ * this.
  * @param first the folder that the agent works in, where its paths are resolved first
  */
 export async function openWorkspaceFile(

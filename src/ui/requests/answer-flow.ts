@@ -1,23 +1,17 @@
 import * as vscode from "vscode";
-import type { OpenRequest } from "../../engine/engine.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { ServerFailure } from "../../engine/ports.ts";
-import type {
-  PendingRequest,
-  PermissionRequest,
-  Question,
-  QuestionRequest,
-  RequestAnswer,
-} from "../../engine/server-model.ts";
+import type { OpenRequest } from "../../engine/requests.ts";
+import type { Question, RequestAnswer } from "../../engine/server-model.ts";
 import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import { showError } from "../messages.ts";
 import { inform, offer } from "../dialogs.ts";
+import { showError, translate } from "../messages.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
 import { askText, pickOne, pickSome, type StepButton } from "../quick-input.ts";
 import { BACK, type Answer, runWizard, type Step } from "../wizard.ts";
-import { proposedDiff, requestReason } from "./request-facts.ts";
-import { alwaysWords, asker, requestWords } from "./request-words.ts";
+import { asker } from "./asker.ts";
 
 /** What answering requests needs. */
 export type FlowContext = Pick<
@@ -41,9 +35,9 @@ interface Answering {
 }
 
 /** A request that is being answered. */
-interface Asked<R extends PendingRequest = PendingRequest> {
+interface Asked<T extends MirroredRequest["type"] = MirroredRequest["type"]> {
   readonly context: FlowContext;
-  readonly request: R;
+  readonly request: MirroredRequest & { readonly type: T };
   /** The agent that asks. */
   readonly who: string;
   /** Aborts when the request is no longer open. */
@@ -51,14 +45,14 @@ interface Asked<R extends PendingRequest = PendingRequest> {
 }
 
 interface Choosing {
-  readonly open?: OpenRequest | undefined;
+  readonly open?: OpenRequest<MirroredRequest> | undefined;
   readonly given?: RequestAnswer;
 }
 
 /** Lets the user pick one of the open requests, oldest first, and answer it. */
 export async function answerOneOf(
   context: FlowContext,
-  requests: () => readonly OpenRequest[],
+  requests: () => readonly OpenRequest<MirroredRequest>[],
 ): Promise<RequestAnswer | undefined> {
   const choose: Step<Choosing> = {
     take: async (state) => {
@@ -86,7 +80,7 @@ export async function answerOneOf(
  */
 export async function answerRequest(
   context: FlowContext,
-  { request, child }: OpenRequest,
+  { request, child }: OpenRequest<MirroredRequest>,
   canGoBack = false,
 ): Promise<Answer<RequestAnswer>> {
   const { known, tasks, memory, logger } = context;
@@ -128,17 +122,17 @@ export async function answerRequest(
 }
 
 /** The draft name for a rejection message, or for the custom answer to one of the questions. */
-function draftName({ id }: PendingRequest, question?: number): string {
+function draftName({ id }: MirroredRequest, question?: number): string {
   return question === undefined ? `reject ${id}` : `answer ${id} ${question}`;
 }
 
-function draftNames(request: PendingRequest): readonly string[] {
+function draftNames(request: MirroredRequest): readonly string[] {
   return request.type === "permission"
     ? [draftName(request)]
     : request.questions.map((_, at) => draftName(request, at));
 }
 
-function dropDrafts(memory: FlowContext["memory"], request: PendingRequest): void {
+function dropDrafts(memory: FlowContext["memory"], request: MirroredRequest): void {
   for (const name of draftNames(request)) memory.keepDraft(name, "");
 }
 
@@ -159,8 +153,8 @@ export function showAnswered(texts: readonly string[] = []): void {
 
 async function pickRequest(
   known: Pick<Tasks, "onDidChangeRequests">,
-  open: readonly OpenRequest[],
-): Promise<OpenRequest | typeof BACK | "changed" | undefined> {
+  open: readonly OpenRequest<MirroredRequest>[],
+): Promise<OpenRequest<MirroredRequest> | typeof BACK | "changed" | undefined> {
   if (open.length === 0) return void inform(vscode.l10n.t("No agent is waiting for you."));
   const changed = new AbortController();
   const subscription = known.onDidChangeRequests(() => changed.abort());
@@ -170,11 +164,11 @@ async function pickRequest(
     canGoBack: false,
     over: changed.signal,
     items: open.map((one) => {
-      const { icon, title, subject } = requestWords(one.request);
+      const { icon, title, subject } = one.request;
       return {
         label: `$(${icon}) ${shown(subject)}`,
         description: withoutIcons(asker(one.child)),
-        detail: withoutIcons(title),
+        detail: withoutIcons(translate(title)),
         open: one,
       };
     }),
@@ -184,11 +178,11 @@ async function pickRequest(
   return picked === BACK ? BACK : picked?.open;
 }
 
-function permissionStep({ context, request, who, over }: Asked<PermissionRequest>): Step<Answering> {
-  const { title, icon, subject } = requestWords(request);
+function permissionStep({ context, request, who, over }: Asked<"permission">): Step<Answering> {
+  const { icon, subject, diff, always } = request;
   const { known, memory, openText } = context;
-  const input = known.toolInput(request).catch(() => undefined);
-  const diff = proposedDiff(request);
+  const title = translate(request.title);
+  const explained = known.explainRequest(request).catch(() => undefined);
   // Enter takes the first row, which allows nothing. The row that allows most is the last one.
   const rows = (reason: string | undefined) =>
     [
@@ -206,16 +200,15 @@ function permissionStep({ context, request, who, over }: Asked<PermissionRequest
         does: "reject",
       },
       {
-        label: vscode.l10n.t("$(comment) Reject with a Message…"),
+        label: vscode.l10n.t("$(comment) Reject with Message…"),
         description: vscode.l10n.t("The agent tries another way."),
         does: "explain",
       },
-      // Without patterns it would be unclear what is allowed.
-      ...(request.always.length > 0
+      ...(always
         ? ([
             {
               label: vscode.l10n.t("$(check-all) Always Allow"),
-              description: withoutIcons(alwaysWords(request)),
+              description: withoutIcons(translate(always)),
               does: "always",
             },
           ] as const)
@@ -223,10 +216,11 @@ function permissionStep({ context, request, who, over }: Asked<PermissionRequest
     ] as const;
   const decide: Step<Answering> = {
     take: async (state, place) => {
+      const { reason } = { ...request, ...(await explained) };
       const picked = await pickOne({
         title: vscode.l10n.t("{0}: {1}", title, who),
         placeholder: vscode.l10n.t("Read the request, then answer it."),
-        items: rows(requestReason(request, subject, await input)),
+        items: rows(reason),
         first: (items) => items.filter(({ does }) => does === state.active).slice(0, 1),
         over,
         ...place,
@@ -238,7 +232,7 @@ function permissionStep({ context, request, who, over }: Asked<PermissionRequest
       if (does !== "show") return { state: { ...next, reply: { type: "permission", reply: does } } };
       await (diff === undefined
         ? openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
-        : openText(`${subject}.diff`, visible(diff)));
+        : openText(`${subject}.diff`, diff));
       return { state: next, to: decide };
     },
   };
@@ -265,7 +259,7 @@ type QuestionButton = StepButton<"dismiss" | "show">;
 
 /** Asks one of the questions: for one or more of its options, or for a text, or both. */
 function questionStep(
-  { context, request, who, over }: Asked<QuestionRequest>,
+  { context, request, who, over }: Asked<"question">,
   { question, header, options, multiple, custom }: Question,
   at: number,
 ): Step<Answering> {

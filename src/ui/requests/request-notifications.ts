@@ -1,13 +1,13 @@
 import * as vscode from "vscode";
-import type { OpenRequest } from "../../engine/engine.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
-import type { PendingRequest, RequestAnswer } from "../../engine/server-model.ts";
-import { showError } from "../messages.ts";
+import type { OpenRequest } from "../../engine/requests.ts";
+import type { Question, RequestAnswer } from "../../engine/server-model.ts";
 import { offerWarning } from "../dialogs.ts";
+import { showError, translate } from "../messages.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
 import { answerOneOf, answerRequest, isUnknown, showAnswered, type FlowContext } from "./answer-flow.ts";
-import { proposedDiff, requestReason } from "./request-facts.ts";
-import { asker, requestWords } from "./request-words.ts";
+import { asker } from "./asker.ts";
 
 /** Characters of a subject, a task's description and a reason in a notification. */
 const SUBJECT_SHOWN = 300;
@@ -23,13 +23,16 @@ interface Choice extends vscode.MessageItem {
 }
 
 /** Shows one request with its answers, and sends the user's choice. */
-export async function showRequest(context: FlowContext, open: OpenRequest): Promise<void> {
+export async function showRequest(context: FlowContext, open: OpenRequest<MirroredRequest>): Promise<void> {
   const { known, tasks, logger } = context;
   const { request } = open;
-  const input = await known.toolInput(request).catch(() => undefined);
+  const explained = await known.explainRequest(request).catch(() => undefined);
   const isOpen = (): boolean => known.openRequests().some((one) => one.request.id === request.id);
   if (!isOpen()) return;
-  const choice = await vscode.window.showWarningMessage<Choice>(message(open, input), ...choices(request));
+  const choice = await vscode.window.showWarningMessage<Choice>(
+    message({ ...open, request: explained ?? request }),
+    ...choices(request),
+  );
   if (!choice) return;
   if (!isOpen()) return showAnswered();
   try {
@@ -51,15 +54,13 @@ export async function showSeveral(context: FlowContext, count: number): Promise<
   }
 }
 
-function message(
-  { request, child }: OpenRequest,
-  input: Readonly<Record<string, unknown>> | undefined,
-): string {
-  const words = requestWords(request);
-  const { subject } = words;
+function message({ request, child }: OpenRequest<MirroredRequest>): string {
   const who = asker({ ...child, description: excerpt(oneLine(child.description), TASK_SHOWN) });
-  const wish = words.sentence(who, excerpt(oneLine(subject), SUBJECT_SHOWN));
-  const reason = requestReason(request, subject, input);
+  const subject = excerpt(oneLine(request.subject), SUBJECT_SHOWN);
+  const isPermission = request.type === "permission";
+  const more = isPermission ? 0 : request.questions.length - 1;
+  const wish = translate({ ...request.wish, values: [who, subject, more] });
+  const reason = isPermission ? request.reason : undefined;
   return withoutLinks(
     reason === undefined
       ? wish
@@ -67,12 +68,12 @@ function message(
   );
 }
 
-function choices(request: PendingRequest): readonly Choice[] {
+function choices(request: MirroredRequest): readonly Choice[] {
   if (request.type === "question")
     return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
   return [
     // Users must not allow what the notification doesn't show in full, such as a change to a file.
-    ...(isShownWhole(requestWords(request).subject) && proposedDiff(request) === undefined
+    ...(isShownWhole(request.subject) && request.diff === undefined
       ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
       : []),
     { title: vscode.l10n.t("Reject"), answer: { type: "permission", reply: "reject" } },
@@ -80,10 +81,7 @@ function choices(request: PendingRequest): readonly Choice[] {
   ];
 }
 
-function questionChoices([question, ...others]: Extract<
-  PendingRequest,
-  { type: "question" }
->["questions"]): readonly Choice[] {
+function questionChoices([question, ...others]: readonly Question[]): readonly Choice[] {
   if (!question || others.length > 0 || question.multiple || !isShownWhole(question.question)) return [];
   const { options } = question;
   if (options.length > BUTTONS || !options.every(({ label }) => fitsButton(label))) return [];

@@ -32,11 +32,12 @@ export function isBatchRow(row: TreeRow): row is BatchRow {
 
 /** The rows for the children of one session, sorted; a batch is placed where its first member would be. */
 export function arrange(family: Family, children: readonly Child[], order: SortOrder): readonly TreeRow[] {
-  const states = new Map(children.map((child) => [child, stateWithDescendants(family, child)]));
-  const stateOfRow = (child: Child): ChildState => states.get(child) ?? stateOf(child);
+  const sorted = children
+    .map((child) => ({ child, state: stateWithDescendants(family, child) }))
+    .sort((a, b) => compareChildren(a.child, b.child, order, [a.state, b.state]));
   const batches = new Map<string, Task[]>();
   const rows: (Child | { readonly batchID: string; readonly members: Task[] })[] = [];
-  for (const child of children.toSorted((a, b) => compareChildren(a, b, order, stateOfRow))) {
+  for (const { child } of sorted) {
     const batch = isTask(child) ? batches.get(child.batchID) : undefined;
     if (!isTask(child)) rows.push(child);
     else if (batch) batch.push(child);
@@ -54,24 +55,24 @@ export function compareChildren(
   a: Child,
   b: Child,
   order: SortOrder,
-  state: (child: Child) => ChildState = stateOf,
+  [stateA, stateB]: readonly [ChildState, ChildState] = [stateOf(a), stateOf(b)],
 ): number {
   const age = b.createdAt - a.createdAt || compareText(b.id, a.id);
   switch (order) {
     case "groups": {
-      const [rankA, rankB] = [groupRank(a, state(a)), groupRank(b, state(b))];
+      const [rankA, rankB] = [groupRank(a, stateA), groupRank(b, stateB)];
       if (rankA !== rankB) return rankA - rankB;
       if (rankA === ENDED_RANK) return endOf(b) - endOf(a) || age;
       return (rankA === QUEUED_RANK ? a.createdAt - b.createdAt : a.startedAt - b.startedAt) || age;
     }
     case "active":
-      return ACTIVE_RANK[state(a)] - ACTIVE_RANK[state(b)] || age;
+      return ACTIVE_RANK[stateA] - ACTIVE_RANK[stateB] || age;
     case "newest":
       return age;
     case "oldest":
       return -age;
     case "status":
-      return CHILD_STATES.indexOf(state(a)) - CHILD_STATES.indexOf(state(b)) || age;
+      return CHILD_STATES.indexOf(stateA) - CHILD_STATES.indexOf(stateB) || age;
     case "name":
       return compareNames(a.description, b.description) || age;
     case "cost":

@@ -54,8 +54,10 @@ export class ListOptions implements vscode.Disposable {
     return this.memento.get(SHOW_CLEARED) === true;
   }
 
-  async showCleared(shows: boolean): Promise<void> {
-    await this.memento.update(SHOW_CLEARED, shows);
+  set showsCleared(shows: boolean) {
+    if (shows === this.showsCleared) return;
+    // The value is there at once, the file a moment later.
+    void this.memento.update(SHOW_CLEARED, shows);
     this.changes.fire();
   }
 

@@ -40,7 +40,7 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
         vscode.l10n.t("Remedy"),
         isTask(child) && child.error
           ? vscode.l10n.t(
-              "Retry launches a new task with the same prompt; Fork continues from its conversation.",
+              "Retry launches a new task with the same prompt; Continue launches one that carries on from its conversation.",
             )
           : undefined,
       ],

@@ -5,9 +5,8 @@ import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
-import { LaunchingRows } from "./launching-rows.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
-import { launchingItem, unreadableItem } from "./other-items.ts";
+import { launchingItem, LaunchingRows, unreadableItem } from "./other-rows.ts";
 import type { Unread } from "./unread.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 import {

@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
-import type { OpenRequest } from "../../engine/engine.ts";
+import type { MirroredRequest } from "../../engine/folder-changes.ts";
+import type { OpenRequest } from "../../engine/requests.ts";
 import { isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { ContextKeys } from "../context-keys.ts";
@@ -285,7 +286,10 @@ function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
  * The badge with the number of requests that wait for the user, in all sessions of the folders; if there are none, with
  * the number of unread results.
  */
-function badge(requests: readonly OpenRequest[], unread: readonly Task[]): vscode.ViewBadge | undefined {
+function badge(
+  requests: readonly OpenRequest<MirroredRequest>[],
+  unread: readonly Task[],
+): vscode.ViewBadge | undefined {
   const [first, ...others] = requests;
   const unreadWords = unreadTooltip(unread);
   if (!first) return unreadWords === "" ? undefined : { value: unread.length, tooltip: unreadWords };

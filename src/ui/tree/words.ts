@@ -47,7 +47,7 @@ export function countWord(state: ChildState, count: number): string {
 }
 
 export function statusWord({ status }: Child): string {
-  if (status === "resumed") return vscode.l10n.t("being resumed");
+  if (status === "resumed") return vscode.l10n.t("working on follow-up");
   return status === "idle" ? vscode.l10n.t("idle") : stateWord(status);
 }
 

@@ -22,7 +22,7 @@ export class Curves {
   constructor(private readonly context: OverviewContext) {
     const { l10n } = context;
     this.curves = [newCurve("cost", l10n.t("Cost")), newCurve("tokens", l10n.t("Tokens"))];
-    const note = l10n.t("Added up when each task ended, and until now for running ones");
+    const note = l10n.t("A task's usage is added when it ends; running tasks count up to now");
     this.element = h("div", { class: "curves", title: note }, ...this.curves.map(({ element }) => element));
   }
 
@@ -40,8 +40,8 @@ export class Curves {
       svg.setAttribute(
         "aria-label",
         measure === "cost"
-          ? l10n.t("Cost over time, {0} in all", text)
-          : l10n.t("Tokens over time, {0} in all", text),
+          ? l10n.t("Cost over time, {0} in total", text)
+          : l10n.t("Tokens over time, {0} in total", text),
       );
       const x = (at: number): number => ((at - axis.from) / (axis.to - axis.from)) * WIDTH;
       const path = stepsOf(spending, measure, amount, { x, from: axis.from, now });

@@ -64,26 +64,39 @@ function stateOf(task: OverviewTask): LaneState {
 }
 
 function intervalsOf(task: OverviewTask): readonly Interval[] {
-  const { createdAt, startedAt, hasEarlierTurns, worked, waitingSince, phase } = task;
-  if (worked === 0 && !hasEarlierTurns && !isActive(task))
+  const { createdAt, startedAt, hasUnknownTurns, worked, phase, spans = [] } = task;
+  const turns = spans.filter(([what]) => what === "turn");
+  const isFirst = turns.length === 0 && !hasUnknownTurns;
+  if (isFirst && worked === 0 && !isActive(task))
     return [{ kind: "queued", from: createdAt, to: lastsUntil(task) }];
-  if (phase === "queued")
-    return hasEarlierTurns
-      ? [
-          { kind: "earlier", from: createdAt, to: startedAt },
-          { kind: "queued", from: startedAt },
-        ]
-      : [{ kind: "queued", from: createdAt }];
+  if (isFirst && phase === "queued") return [{ kind: "queued", from: createdAt }];
   const intervals: Interval[] = [];
-  if (startedAt - createdAt >= LAUNCH_MS)
-    intervals.push({ kind: hasEarlierTurns ? "earlier" : "queued", from: createdAt, to: startedAt });
-  if (isActive(task) && waitingSince !== undefined) {
-    const since = Math.max(startedAt, waitingSince);
-    intervals.push({ kind: "working", from: startedAt, to: since }, { kind: "waiting", from: since });
-  } else {
-    const to = isActive(task) ? undefined : Math.max(startedAt, lastsUntil(task));
-    intervals.push({ kind: "working", from: startedAt, to });
+  const begun = turns[0]?.[1] ?? startedAt;
+  if (begun - createdAt >= LAUNCH_MS)
+    intervals.push({ kind: hasUnknownTurns ? "earlier" : "queued", from: createdAt, to: begun });
+  for (const [, from, to] of turns) intervals.push(...turnOf(task, from, to));
+  if (phase === "queued") intervals.push({ kind: "queued", from: startedAt });
+  else intervals.push(...turnOf(task, startedAt, Math.max(startedAt, lastsUntil(task))));
+  return intervals;
+}
+
+/** The intervals of a turn, which waits for the user interrupt. */
+function turnOf({ spans = [], waitingSince }: OverviewTask, from: number, to: number): readonly Interval[] {
+  const intervals: Interval[] = [];
+  const add = (kind: Interval["kind"], start: number, end: number): void => {
+    if (start < end || (kind === "working" && intervals.length === 0))
+      intervals.push({ kind, from: start, to: end === Infinity ? undefined : end });
+  };
+  const waits = spans.flatMap(([what, start, end]) => (what === "wait" ? [{ start, end }] : []));
+  if (to === Infinity && waitingSince !== undefined) waits.push({ start: waitingSince, end: Infinity });
+  let at = from;
+  for (const { start, end } of waits) {
+    if (end <= at || start >= to) continue;
+    add("working", at, Math.max(at, start));
+    add("waiting", Math.max(at, start), Math.min(end, to));
+    at = end;
   }
+  add("working", at, to);
   return intervals;
 }
 

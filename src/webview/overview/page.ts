@@ -41,7 +41,7 @@ export class OverviewPage {
   private readonly table: LaneTable;
   private readonly curves: Curves;
   private readonly facts = h("ul", { class: "facts" });
-  private readonly banner = h("div", { class: "banner", hidden: true });
+  private readonly banner: HTMLElement;
   private readonly empty = h("p", { class: "placeholder" });
   private readonly announcer = h("div", { class: "sr-only", role: "status", "aria-live": "polite" });
   private readonly scroller: HTMLElement;
@@ -63,6 +63,7 @@ export class OverviewPage {
     const { kept } = surroundings;
     this.table = new LaneTable(context);
     this.curves = new Curves(context);
+    this.banner = h("section", { class: "banner", "aria-label": l10n.t("Status"), hidden: true });
     this.scrolled = kept.scrolled;
     const names = [l10n.t("All of today"), l10n.t("Last hour"), l10n.t("Last 10 minutes")];
     this.ranges = h(

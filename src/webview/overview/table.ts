@@ -53,7 +53,7 @@ export class LaneTable {
     const label = (text: string): HTMLElement => h("span", {}, text);
     this.element = h(
       "div",
-      { role: "table", class: "lanes", "aria-label": l10n.t("Tasks of today, the latest first") },
+      { role: "table", class: "lanes", "aria-label": l10n.t("Today's tasks, newest first") },
       h(
         "div",
         { role: "rowgroup", class: "lanes-head" },

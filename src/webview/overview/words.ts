@@ -1,6 +1,6 @@
 import type { OverviewTask } from "../../protocol/overview.ts";
 import type { IconName } from "../icons.ts";
-import { type L10n, statusWord } from "../l10n.ts";
+import { type L10n, phaseWord, statusWord } from "../l10n.ts";
 import type { Interval, LaneState } from "./layout.ts";
 
 export const STATE_ICONS: Readonly<Record<LaneState, IconName>> = {
@@ -17,15 +17,11 @@ export const STATE_ICONS: Readonly<Record<LaneState, IconName>> = {
 export function stateWord(l10n: L10n, { status, phase }: OverviewTask): string {
   switch (phase) {
     case "queued":
-      return l10n.t("Queued");
     case "needs-permission":
-      return l10n.t("Needs permission");
     case "needs-answer":
-      return l10n.t("Needs an answer");
     case "retrying":
-      return l10n.t("Retrying");
     case "stalled":
-      return l10n.t("Stalled");
+      return phaseWord(l10n, phase);
     default:
       return statusWord(l10n, status);
   }
@@ -60,7 +56,9 @@ export function intervalWords(l10n: L10n, { kind, to }: Interval, times: readonl
     case "queued":
       return to === undefined ? l10n.t("Queued since {0}", start) : l10n.t("Queued: {0} – {1}", start, end);
     case "waiting":
-      return l10n.t("Waiting for you since {0}", start);
+      return to === undefined
+        ? l10n.t("Waiting for you since {0}", start)
+        : l10n.t("Waited for you: {0} – {1}", start, end);
     case "working":
       return to === undefined ? l10n.t("Running since {0}", start) : l10n.t("Ran: {0} – {1}", start, end);
   }

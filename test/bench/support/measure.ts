@@ -27,10 +27,13 @@ export async function timed(job: () => unknown): Promise<number> {
   return performance.now() - start;
 }
 
-/** Milliseconds of CPU time that the job used, which other programs hardly change. For jobs that wait for nothing. */
-export function computed(job: () => unknown): number {
+/**
+ * Milliseconds of CPU time that the job used in all threads, which other programs hardly change. For jobs that wait for
+ * no other process.
+ */
+export async function computed(job: () => unknown): Promise<number> {
   const before = process.cpuUsage();
-  job();
+  await job();
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1000;
 }
@@ -57,4 +60,18 @@ export async function interleaved<Name extends string>(
       if (round >= 0) figures[name].push(figure);
     }
   return figures;
+}
+
+/**
+ * How much faster than its size something grows, from each of its sizes to each larger one: 1 if linear, and at most a
+ * little more if the figures are noisy. The sizes ascend.
+ */
+export function beyondLinear(sizes: readonly number[], figures: readonly number[]): number {
+  const steps = sizes.flatMap((size, at) =>
+    sizes.slice(0, at).map((smaller, before) => {
+      const [from = NaN, to = NaN] = [figures[before], figures[at]];
+      return to / from / (size / smaller);
+    }),
+  );
+  return Math.max(...steps);
 }

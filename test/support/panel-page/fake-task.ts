@@ -115,9 +115,11 @@ export class FakeTranscript implements Transcript {
     return this.part({ type: "reasoning", ...this.ids("prt"), text, start, end });
   }
 
-  tool(tool: string, state: ToolState): this {
+  /** @param launched the session of the subagent that the call launched */
+  tool(tool: string, state: ToolState, launched?: string): this {
     const ids = this.ids("prt");
-    return this.part({ type: "tool", ...ids, tool, callID: `call_${ids.id}`, state });
+    const subagent = launched === undefined ? {} : { subagent: { sessionID: launched } };
+    return this.part({ type: "tool", ...ids, tool, callID: `call_${ids.id}`, state, ...subagent });
   }
 
   ran(tool: string, input: Record<string, unknown>, output: string, title = "", ms = 420): this {

@@ -28,7 +28,7 @@ export function laneTask(id: string, facts: Partial<OverviewTask> = {}): Overvie
     createdAt: NOW - 30 * MINUTE,
     startedAt: NOW - 30 * MINUTE,
     endedAt: NOW - 20 * MINUTE,
-    hasEarlierTurns: false,
+    hasUnknownTurns: false,
     cost: 0.05,
     tokens: 12_000,
     ...facts,
@@ -75,7 +75,8 @@ export class OverviewTestPage {
     const page = await browser.newPage({ viewport: { width, height }, reducedMotion: "reduce" });
     const opened = new OverviewTestPage(page);
     page.on("pageerror", (error) => opened.pageErrors.push(String(error)));
-    await page.clock.install({ time: NOW });
+    await page.clock.install({ time: NOW - HOUR });
+    await page.clock.pauseAt(NOW);
     await page.route("**/*", (route) => {
       const name = route
         .request()

@@ -2,12 +2,12 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
-import type { MirroredSession } from "../../../src/engine/folder-changes.ts";
+import type { MirroredRequest, MirroredSession } from "../../../src/engine/folder-changes.ts";
 import type { Browser, Page } from "playwright-core";
 
 import { ShownConversation } from "../../../src/daemon/conversation/shown-conversation.ts";
 import { Emitter } from "../../../src/engine/event.ts";
-import type { OpenRequest } from "../../../src/engine/engine.ts";
+import type { OpenRequest } from "../../../src/engine/requests.ts";
 import { messageOf } from "../../../src/engine/errors.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { TaskChange } from "../../../src/engine/registry.ts";
@@ -19,15 +19,13 @@ import type { ConnectionView, FoundAt } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import type { OutputEditor, OutputParts } from "../../../src/ui/output/output-parts.ts";
 import { OutputSession } from "../../../src/ui/output/output-session.ts";
-import type { RequestWording } from "../../../src/ui/output/view-model.ts";
 import { fakeTask } from "./fake-task.ts";
 import { THEMES, type Theme, type ThemeName } from "./themes.ts";
 
 /** Stands in for the localized texts of the extension. */
-export const WORDING: RequestWording = {
-  title: ({ permission }) => `Use ${permission}`,
+export const WORDING: Pick<OutputEditor, "asker" | "translate"> = {
   asker: ({ agent, description }) => `${agent} of "${description}"`,
-  always: ({ always }) => always.join(", "),
+  translate: english,
 };
 
 /** The task that continues the one shown. */
@@ -71,8 +69,8 @@ export interface PanelOptions {
   readonly others?: readonly Child[];
   /** The task's session. */
   readonly session?: MirroredSession;
-  readonly requests?: readonly OpenRequest[];
-  readonly toolInput?: OutputParts["known"]["toolInput"];
+  readonly requests?: readonly OpenRequest<MirroredRequest>[];
+  readonly explainRequest?: OutputParts["known"]["explainRequest"];
   readonly image?: OutputParts["known"]["image"];
   readonly transcript: () => Promise<Transcript>;
   readonly steer?: (...call: Parameters<OutputParts["tasks"]["steer"]>) => Promise<void>;
@@ -95,7 +93,7 @@ export class PanelPage {
   readonly pageErrors: string[] = [];
   task: Child | undefined;
   connection: ConnectionView;
-  private requests: readonly OpenRequest[];
+  private requests: readonly OpenRequest<MirroredRequest>[];
   private readonly taskChanges = new Emitter<TaskChange>(rethrow);
   private readonly requestChanges = new Emitter<void>(rethrow);
   private readonly connectionChanges = new Emitter<void>(rethrow);
@@ -132,7 +130,7 @@ export class PanelPage {
         onDidChangeSubagent: () => ({ dispose: () => undefined }),
         openRequests: () => this.requests,
         onDidChangeRequests: this.requestChanges.event,
-        toolInput: options.toolInput ?? (() => Promise.resolve(undefined)),
+        explainRequest: options.explainRequest ?? (() => Promise.resolve(undefined)),
         image: options.image ?? (() => new Promise(() => undefined)),
       },
       tasks: {
@@ -158,7 +156,7 @@ export class PanelPage {
     let queue: Promise<unknown> = Promise.resolve();
     this.session = new OutputSession(id, parts, {
       translations: {},
-      wording: WORDING,
+      ...WORDING,
       folder: () => options.folder,
       connection: () => this.connection,
       onDidChangeConnection: this.connectionChanges.event,
@@ -180,7 +178,6 @@ export class PanelPage {
       openSession: note("openSession"),
       copyText: note("copyText"),
       describe: (error) => `${messageOf(error)} Try again.`,
-      translate: english,
     });
   }
 
@@ -242,7 +239,7 @@ export class PanelPage {
     this.taskChanges.fire({ id: this.session.taskID, before: undefined, after: undefined });
   }
 
-  setRequests(requests: readonly OpenRequest[]): void {
+  setRequests(requests: readonly OpenRequest<MirroredRequest>[]): void {
     this.requests = requests;
     this.requestChanges.fire();
   }

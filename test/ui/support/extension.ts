@@ -1,5 +1,6 @@
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "../../support/extension-host.ts";
 import { tempDir } from "../../support/temp.ts";
@@ -9,11 +10,42 @@ import { installVsix } from "../../vscode/host.ts";
 export const packagedExtension = once(packageExtension);
 
 /** An extensions directory with the packaged extension installed; made on first use. */
-export const installedExtension = once(() => {
+export const installedExtension = once(() => install(packagedExtension()));
+
+/** A new extensions directory with this package. */
+function install(vsix: string): string {
   const extensionsDirectory = tempDir("ext");
-  installVsix(packagedExtension(), { userDirectory: tempDir("data"), extensionsDirectory });
+  installVsix(vsix, { userDirectory: tempDir("data"), extensionsDirectory });
   return extensionsDirectory;
-});
+}
+
+/** An extensions directory with a later version of the extension, whose protocol is newer. */
+export function newerExtension(): string {
+  const folder = tempDir("newer");
+  for (const name of readdirSync(repository))
+    if (
+      /^(build|l10n|media|src|docs|package\b.*|tsconfig\.json|esbuild\..*|[A-Z]+\.md|LICENSE|\.vscodeignore)$/.test(
+        name,
+      )
+    )
+      cpSync(join(repository, name), join(folder, name), { recursive: true });
+  symlinkSync(join(repository, "node_modules"), join(folder, "node_modules"));
+  for (const [file, [before, after]] of Object.entries({
+    "package.json": [/"version": "[\d.]+"/, '"version": "99.0.0"'],
+    "src/rpc/contract.ts": [/PROTOCOL_VERSION = \d+/, "PROTOCOL_VERSION = 99"],
+  } as const)) {
+    const path = join(folder, file);
+    const text = readFileSync(path, "utf8");
+    assert.match(text, before);
+    writeFileSync(path, text.replace(before, after));
+  }
+  const vsix = join(folder, "newer.vsix");
+  execFileSync("npm", ["run", "package", "--", "--out", vsix], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return install(vsix);
+}
 
 export interface SmallExtension {
   readonly name: string;
@@ -23,7 +55,10 @@ export interface SmallExtension {
 }
 
 /** Packages an extension and installs it next to the extension under test. */
-export function installBeside({ name, activationEvent, source }: SmallExtension): void {
+export function installBeside(
+  { name, activationEvent, source }: SmallExtension,
+  extensionsDirectory = installedExtension(),
+): void {
   const folder = tempDir("small");
   const manifest = {
     name,
@@ -40,7 +75,19 @@ export function installBeside({ name, activationEvent, source }: SmallExtension)
   const vsce = join(repository, "node_modules", "@vscode", "vsce", "vsce");
   const args = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "-o", vsix];
   execFileSync(process.execPath, [vsce, ...args], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
-  installVsix(vsix, { userDirectory: tempDir("data"), extensionsDirectory: installedExtension() });
+  installVsix(vsix, { userDirectory: tempDir("data"), extensionsDirectory });
+}
+
+/** An extension that opens the view of the tasks at the start, because VS Code has no option for that. */
+export const viewOpener = join(repository, "test", "start", "opener");
+
+/** An extensions directory with the packaged extension, and with the one that opens its view. */
+export function extensionWithOpener(): string {
+  const extensionsDirectory = install(packagedExtension());
+  const source = readFileSync(join(viewOpener, "opener.cjs"), "utf8");
+  const opener = { name: "view-opener", activationEvent: "onStartupFinished", source };
+  installBeside(opener, extensionsDirectory);
+  return extensionsDirectory;
 }
 
 /** Builds and packages the extension as for publishing; `TEST_VSIX` names an existing package to use instead. */

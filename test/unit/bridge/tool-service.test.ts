@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TOOL_CALL_PATH, toolReply, type ToolReply } from "../../../src/bridge/tool-call.ts";
 import { ToolService } from "../../../src/bridge/tool-service.ts";
@@ -37,7 +37,7 @@ describe("a window's tools, served to OpenCode", () => {
   let errors: string[];
   let changes: Emitter<void>;
   let state: ConnectionState;
-  let connect: () => Promise<void>;
+  let connect: (signal?: AbortSignal) => Promise<void>;
 
   beforeEach(() => {
     stateFolder = join(tempDir("state"), "state");
@@ -64,7 +64,7 @@ describe("a window's tools, served to OpenCode", () => {
           return state;
         },
         onDidChange: changes.event,
-        connect: () => connect(),
+        connect: (signal) => connect(signal),
       },
       isEnabled: () => enabled,
       known: engine,
@@ -89,12 +89,18 @@ describe("a window's tools, served to OpenCode", () => {
   const entryFor = (url: string): Promise<EndpointEntry> =>
     until("the entry", async () => (await readEntries(stateFolder)).find((entry) => entry.server === url));
   const noEntry = async (): Promise<void> => assert.deepEqual(await readEntries(stateFolder), []);
-  const call = async (tool: string, sessionID: string, input: unknown = {}): Promise<ToolReply> => {
+  const call = async (
+    tool: string,
+    sessionID: string,
+    input: unknown = {},
+    signal: AbortSignal | null = null,
+  ): Promise<ToolReply> => {
     const { port, token } = (await readEntries(stateFolder))[0] ?? assert.fail("no entry");
     const response = await fetch(`http://127.0.0.1:${port}${TOOL_CALL_PATH}`, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: JSON.stringify({ tool, input, sessionID, messageID: "msg_1", callID: "call_1" }),
+      signal,
     });
     return toolReply.parse(JSON.parse((await response.text()).trim()));
   };
@@ -122,6 +128,24 @@ describe("a window's tools, served to OpenCode", () => {
     assert.deepEqual(directories, [directory, "/worktrees/one"]);
     service?.dispose();
     await noEntry();
+  });
+
+  it("can be found by the real paths of the folder and its worktrees", async () => {
+    const real = tempDir("worktrees");
+    const link = join(tempDir("links"), "worktrees");
+    symlinkSync(real, link);
+    mkdirSync(join(real, "one"));
+    worktrees = [join(link, "one")];
+    serve();
+    become(connected(FIRST));
+    assert.deepEqual((await entryFor(FIRST)).directories, [directory, join(real, "one")]);
+    worktrees = [...worktrees, link];
+    service?.update();
+    const directories = await until("the new entry", async () => {
+      const [entry, ...others] = await readEntries(stateFolder);
+      return others.length === 0 && entry?.directories.length === 3 && entry.directories;
+    });
+    assert.deepEqual(directories, [directory, join(real, "one"), real]);
   });
 
   it("can be found at once if the window is already connected", async () => {
@@ -204,6 +228,31 @@ describe("a window's tools, served to OpenCode", () => {
       type: "refused",
       message: "It is gone. Connect again.",
     });
+  });
+
+  it("do nothing for a call that was given up while the connection was restored", async () => {
+    const { parent, tasks } = await addRunningTasks(server, 1);
+    await engine.connect();
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    let restore!: () => void;
+    const restored = new Promise<void>((resolve) => (restore = resolve));
+    let waiting: AbortSignal | undefined;
+    connect = (signal) => {
+      waiting = signal;
+      return restored;
+    };
+    const caller = new AbortController();
+    const given = assert.rejects(call("asyncagents_cancel", parent, { task_id: tasks[0] }, caller.signal));
+    const signal = await until("the wait", () => waiting);
+    caller.abort();
+    await given;
+    await until("that the wait is given up", () => signal.aborted);
+    restore();
+    // Comes after what the first call would have done.
+    await call("asyncagents_list", parent);
+    assert.equal(engine.get(tasks[0] ?? "")?.status, "running");
   });
 
   it("refuse unknown tools", async () => {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { StateFile } from "../../../src/daemon/state-files.ts";
+import { RETRY_MS, StateFile } from "../../../src/daemon/state-files.ts";
 import type { Tombstone } from "../../../src/engine/find-task.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
 import { settings } from "../rpc/fake-host.ts";
 
 const GONE: Tombstone = { id: "ses_1", description: "Gone", parentSessionID: "ses_0" };
@@ -13,10 +15,12 @@ const RECORD = { id: "ses_2", revision: 3 } as TaskRecord;
 describe("what the daemon keeps of a folder", () => {
   let folder: string;
   let warnings: string[];
+  let clock: ManualClock;
 
   beforeEach(() => {
     folder = tempDir("state");
     warnings = [];
+    clock = new ManualClock();
   });
 
   const logger = {
@@ -25,7 +29,8 @@ describe("what the daemon keeps of a folder", () => {
     warn: (message: string) => void warnings.push(message),
     error: (message: string) => void warnings.push(message),
   };
-  const open = (directory = "/work"): Promise<StateFile> => StateFile.open(folder, directory, logger);
+  const open = (directory = "/work"): Promise<StateFile> =>
+    StateFile.open(directory, { stateFolder: folder, clock, logger });
 
   it("is kept per folder in a file that only this user can read", async () => {
     const state = await open();
@@ -91,6 +96,41 @@ describe("what the daemon keeps of a folder", () => {
     await state.written();
     assert.equal(warnings.length, 1);
     assert.deepEqual(state.load(), [GONE]);
+  });
+
+  it("that could not be written is written a while later, as it is by then", async () => {
+    const state = await open();
+    rmSync(folder, { recursive: true });
+    state.save([GONE]);
+    await until("the warning", () => warnings.length === 1);
+    await clock.advance(RETRY_MS);
+    await until("the next one", () => warnings.length === 2);
+    state.setUsed(true);
+    await until("the one of the change", () => warnings.length === 3);
+    mkdirSync(folder, { mode: 0o700 });
+    await clock.advance(RETRY_MS);
+    const again = await until("the file", async () => {
+      const read = await open();
+      return read.isUsed && read;
+    });
+    assert.deepEqual(again.load(), [GONE]);
+    assert.equal(clock.pending, 0);
+  });
+
+  it("that could not be written is tried once more at the end, but never after that", async () => {
+    const state = await open();
+    rmSync(folder, { recursive: true });
+    state.save([GONE]);
+    await until("the warning", () => warnings.length === 1);
+    await state.written();
+    assert.equal(warnings.length, 2);
+    assert.equal(clock.pending, 0);
+    state.setUsed(true);
+    await until("the warning of another change", () => warnings.length === 3);
+    mkdirSync(folder, { mode: 0o700 });
+    await state.written();
+    assert.deepEqual((await open()).load(), [GONE]);
+    assert.equal(clock.pending, 0);
   });
 
   it("that could not be written is written with the next change", async () => {

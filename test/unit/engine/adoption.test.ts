@@ -31,7 +31,7 @@ describe("Adoption", () => {
 
   /** A running subagent that the window knows. */
   async function working(): Promise<string> {
-    const id = await session("Look (@general subagent)", parent);
+    const id = await session("Look", parent);
     await ask(id);
     return id;
   }
@@ -106,7 +106,7 @@ describe("Adoption", () => {
     const messageID = server.stored(parent).at(-1)?.info.id ?? "";
     const id = await working();
     server.begin(id);
-    const state = { status: "running", input: {}, start: clock.now(), metadata: { sessionId: id } } as const;
+    const state = { status: "running", input: {}, start: clock.now(), metadata: {} } as const;
     server.apply({
       type: "part-changed",
       part: {
@@ -116,6 +116,7 @@ describe("Adoption", () => {
         messageID,
         callID: "call",
         tool: "task",
+        subagent: { sessionID: id },
         state,
       },
     });

@@ -73,7 +73,7 @@ describe("a budget", () => {
       assert.ok(sentence, "It can be translated.");
       return message;
     });
-    const remedy = "then retry the task, or fork it to continue.";
+    const remedy = "then retry or continue the task.";
     assert.deepEqual(messages, [
       `Stopped at its limit of $1.00. The user can increase the limit (asyncagents.budget.taskCost), ${remedy}`,
       `Stopped at its limit of $0.0015. The user can increase the limit (asyncagents.budget.taskCost), ${remedy}`,

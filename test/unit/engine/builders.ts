@@ -59,7 +59,7 @@ export function toolPart(
   id: string,
   tool: string,
   status: "pending" | "running" | "completed" | "error",
-  error = "failed",
+  facts: { readonly error?: string; readonly refused?: "by-user" } = {},
 ): Part {
   const input = {};
   const state =
@@ -69,6 +69,6 @@ export function toolPart(
         ? ({ status, input, start: 1 } as const)
         : status === "completed"
           ? ({ status, input, output: "", title: `${tool} done`, start: 1, end: 2 } as const)
-          : ({ status, input, error, start: 1, end: 2 } as const);
+          : ({ status, input, error: "failed", start: 1, end: 2, ...facts } as const);
   return { ...place, id, type: "tool", tool, callID: `call_${id}`, state };
 }

@@ -11,13 +11,15 @@ describe("A machine clock that is changed while tasks are running", () => {
   let server: MemoryServer;
   let window: MemoryWindow;
   let parent: string;
+  let losesEvents: boolean;
 
   beforeEach(async () => {
+    losesEvents = false;
     clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
     window = memoryWindow(server, clock, { maxConcurrentTasks: 1, stallWarning: 60_000 });
-    server.onEvent(() => window.link.deliver());
+    server.onEvent(() => (losesEvents ? window.link.drop() : window.link.deliver()));
     await window.engine.connect();
   });
   afterEach(() => window.kill());
@@ -52,4 +54,17 @@ describe("A machine clock that is changed while tasks are running", () => {
       assert.equal(notices(), 2);
       assert.ok([first, second].every((id) => window.engine.get(id)?.notice.state === "delivered"));
     });
+
+  it("set back, hides no end whose event was lost", async () => {
+    const id = await launch();
+    clock.sleep(-5 * HOURS);
+    losesEvents = true;
+    server.finish(id, "Done.");
+    losesEvents = false;
+    for (let seconds = 0; seconds < 90; seconds++) {
+      server.emit({ type: "heartbeat" });
+      await clock.advance(1_000);
+    }
+    assert.equal(window.engine.get(id)?.status, "completed");
+  });
 });

@@ -1,3 +1,4 @@
+import { inWords } from "../../../src/daemon/request-words.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import type { FolderChange, FolderSnapshot, MirroredSession } from "../../../src/engine/folder-changes.ts";
 import type { Session } from "../../../src/engine/server-model.ts";
@@ -43,7 +44,7 @@ export class EngineFeed {
   }
 
   private requests() {
-    return this.engine.requests;
+    return this.engine.requests.map((request) => inWords(request, "/work"));
   }
 
   private tombstones() {

@@ -109,6 +109,52 @@ describe("A prompt that was sent", () => {
     assert.equal(outcome(id), "completed");
   });
 
+  it("to a running task counts as stored if the server takes long to accept it", async () => {
+    take = (_prompt, store) => store();
+    const id = await launch();
+    take = async (_prompt, store) => {
+      await new Promise<void>((resolve) => void clock.after(8_000, resolve));
+      clock.after(1_000, () => void store());
+    };
+    const steered = window.engine.steer(id, "Look at b.ts, too.");
+    await pass(10);
+    await steered;
+  });
+
+  it("that waited for the end is not sent again and again if the server refuses it, but at the next connect", async () => {
+    let sent = 0;
+    take = (_prompt, store) => store();
+    const id = await launch();
+    await window.engine.steer(id, "Then this.", { after: true });
+    take = async () => {
+      if (++sent > 10) await new Promise(() => undefined);
+      throw new ServerFailure("POST", "refused", "Refused.");
+    };
+    server.finish(id, "Done.");
+    await pass(20);
+    assert.deepEqual([outcome(id), sent, told()], ["completed", 1, 1]);
+    take = (_prompt, store) => store();
+    window.engine.disconnect();
+    await window.engine.connect();
+    await pass(1);
+    assert.equal(outcome(id), "resumed");
+    assert.equal(told(), 1);
+  });
+
+  it("that waited for the end is not lost to another one that is to wait while the server stores it", async () => {
+    take = (_prompt, store) => store();
+    const id = await launch();
+    await window.engine.steer(id, "Then this.", { after: true });
+    take = async (_prompt, store) => void clock.after(8_000, () => void store());
+    server.finish(id, "Done.");
+    await pass(1);
+    assert.equal(outcome(id), "resumed");
+    await assert.rejects(window.engine.steer(id, "And that.", { after: true }), /is being sent/);
+    await pass(10);
+    await window.engine.steer(id, "And that.", { after: true });
+    assert.deepEqual(window.engine.get(id)?.followUp, { text: "And that." });
+  });
+
   for (const [what, files, seconds] of [
     ["ten seconds to store it", [], 10],
     ["most of a minute to read its files", FILES, 50],
@@ -122,6 +168,19 @@ describe("A prompt that was sent", () => {
       await pass(1);
       assert.equal(outcome(id), "completed");
     });
+
+  it("is not sent again if the tasks are refreshed while the server reads its files", async () => {
+    let sent = 0;
+    take = async (_prompt, store) => {
+      sent++;
+      clock.after(30_000, () => void store());
+    };
+    const id = await launch(FILES);
+    await pass(5);
+    await window.engine.connect();
+    await pass(40);
+    assert.deepEqual([outcome(id), sent], ["running", 1]);
+  });
 
   it("is waited for if the server could not read one of its files", async () => {
     take = async (_prompt, store, sessionID) => {

@@ -166,7 +166,7 @@ export class World {
         this.runOn(step.of, (id) => engine.retry(id));
         break;
       case "wait":
-        this.runOn(step.of, (id) => engine.wait([id], { timeout: POLL_MS }));
+        this.runOn(step.of, (id) => engine.wait([id], { timeoutMs: POLL_MS }));
         break;
       case "move":
         this.move(step.of, step.move);

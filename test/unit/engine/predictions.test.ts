@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { CancelSignal } from "../../../src/engine/event.ts";
 import type { WorktreeState } from "../../../src/engine/ports.ts";
 import { Predictions } from "../../../src/engine/predictions.ts";
 import type { Entry, TaskRegistry } from "../../../src/engine/registry.ts";
@@ -11,7 +10,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 interface Call {
   readonly names: readonly string[];
   readonly changed: readonly string[];
-  readonly signal: CancelSignal;
+  readonly signal: AbortSignal;
   finish(states: Readonly<Record<string, Partial<WorktreeState>>>): void;
   fail(): void;
 }
@@ -30,11 +29,7 @@ describe("Predictions", () => {
     calls = [];
     told = [];
     warnings = [];
-    const predict = (
-      worktrees: readonly TaskWorktree[],
-      changed: ReadonlySet<string>,
-      signal: CancelSignal,
-    ) =>
+    const predict = (worktrees: readonly TaskWorktree[], changed: ReadonlySet<string>, signal: AbortSignal) =>
       new Promise<ReadonlyMap<string, WorktreeState>>((resolve, reject) => {
         const nothing = { files: 1, added: 1, removed: 0, conflicts: [] };
         calls.push({

@@ -4,6 +4,7 @@ import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import type { FolderSnapshot } from "../../../src/engine/folder-changes.ts";
 import { ReadModel } from "../../../src/engine/read-model.ts";
+import type { OpenRequest, RequestRef } from "../../../src/engine/requests.ts";
 import type { Session } from "../../../src/engine/server-model.ts";
 import { addRunningTasks, strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -137,18 +138,10 @@ function eventsOf(model: ReadModel): readonly string[] {
 
 type Known = Pick<
   ReadModel,
-  | "list"
-  | "children"
-  | "child"
-  | "get"
-  | "find"
-  | "active"
-  | "openRequests"
-  | "pendingRequests"
-  | "unreadable"
-  | "batch"
-  | "totals"
+  "list" | "children" | "child" | "get" | "find" | "active" | "unreadable" | "batch" | "totals"
 > & {
+  openRequests(): readonly OpenRequest[];
+  pendingRequests(id: string): readonly RequestRef[];
   session(id: string): Omit<Session, "task"> | undefined;
   sessions(): readonly Omit<Session, "task">[];
 };
@@ -161,11 +154,11 @@ function answers(known: Known): unknown {
   return throughSocket({
     sessions,
     active: sorted(known.active()),
-    requests: known.openRequests(),
+    requests: known.openRequests().map(({ request, child }) => [request.id, child]),
     found: references.map((reference) => [
       answer(() => known.find(reference).id),
       ...sessions.slice(0, 2).map((parent) => answer(() => known.find(reference, parent).id)),
-      answer(() => known.pendingRequests(reference)),
+      answer(() => known.pendingRequests(reference).map(({ id }) => id)),
     ]),
     each: sessions.map((id) => ({
       title: known.session(id)?.title,

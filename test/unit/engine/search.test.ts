@@ -49,7 +49,7 @@ describe("searching a conversation", () => {
           callID: "call",
           state: { status: "running", input: { needle: ["x"], command: "find\nneedle" }, start: 1 },
         },
-        toolPart("prt_5", "bash", "error", "needle failed"),
+        toolPart("prt_5", "bash", "error", { error: "needle failed" }),
       ]),
     ];
     assert.deepEqual(

@@ -65,6 +65,11 @@ describe("transitions", () => {
     );
   });
 
+  it("a resumed task has not ended", () => {
+    const ended = transition(record(), EVENTS["turn-completed"]);
+    assert.equal(transition(ended, { ...EVENTS.resume, at: 10_000 }).endedAt, undefined);
+  });
+
   it("an end keeps the time, the final message and the error", () => {
     assert.deepEqual(
       (({ endedAt, finalMessageID, error }) => ({ endedAt, finalMessageID, error }))(

@@ -70,12 +70,7 @@ describe("the state of a turn", () => {
   });
 
   it("between steps after tool calls, with the tool whose permission was rejected", () => {
-    const refused = toolPart(
-      "a",
-      "bash",
-      "error",
-      "The user rejected permission to use this specific tool call.",
-    );
+    const refused = toolPart("a", "bash", "error", { refused: "by-user" });
     const turn = read(prompt(), answer({ completed: 2_000, finish: "tool-calls" }, [refused]));
     assert.deepEqual(turn, { kind: "between-steps", messageID: "msg_answer", at: 2_000, refused: "bash" });
   });

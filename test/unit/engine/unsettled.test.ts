@@ -20,4 +20,46 @@ describe("Tasks whose parent is still to be notified", () => {
     assert.deepEqual(written, [tasks.length]);
     window.kill();
   });
+
+  it("keep a name that is given while a lost notification is sent again", async () => {
+    const clock = new ManualClock();
+    const server = new MemoryServer({ now: () => clock.now() });
+    const parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    const window = memoryWindow(server, clock);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+    const { id } = await window.engine.launch({
+      prompt: "Work.",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+    server.finish(id, "Done.");
+    await settled();
+    assert.equal(window.engine.get(id)?.notice.state, "delivered");
+    window.engine.disconnect();
+    let store: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (store = resolve));
+    const [saveRecord, message] = [server.saveRecord.bind(server), server.message.bind(server)];
+    let renamed: Promise<unknown> | undefined;
+    server.message = async (sessionID, messageID) => {
+      if (sessionID !== parent || renamed) return message(sessionID, messageID);
+      server.saveRecord = async (record) => {
+        await held;
+        return saveRecord(record);
+      };
+      renamed = window.engine.rename(id, "A better name");
+      await settled();
+      return undefined;
+    };
+    const connected = window.engine.connect();
+    await settled();
+    store();
+    await Promise.all([connected, renamed ?? assert.fail()]);
+    await settled();
+    assert.deepEqual(
+      [window.engine.get(id)?.description, window.engine.get(id)?.notice.state],
+      ["A better name", "delivered"],
+    );
+    window.kill();
+  });
 });

@@ -49,7 +49,7 @@ const file: fc.Arbitrary<Omit<File, "name">> = fc.record({
 const NAMES = ["a.txt", "b/ü b.txt", "b/c/-c.txt", '"d".txt'];
 
 /** Cases that are merged at once, each in a folder of its own, because Git takes most of the time to start. */
-const AT_ONCE = 5;
+const AT_ONCE = 20;
 const cases: fc.Arbitrary<readonly File[]> = fc
   .array(fc.array(file, { minLength: 1, maxLength: NAMES.length }), {
     minLength: AT_ONCE,

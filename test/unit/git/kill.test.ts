@@ -128,8 +128,12 @@ describe("A process that is killed at each call of Git", function () {
     const options = { folder: repository.root, worktree: root, base };
     const paths = ["both.txt", "picture.bin"];
     const [before, state] = [filesOf(repository.root), indexOf(repository)];
-    // Git itself only reads here, so it makes no difference whether the next call still runs.
-    const moments = kill.moments("bringBack", options).filter(({ when }) => when === "after");
+    // Git itself only reads here, so it makes no difference whether the next call still runs, and planning writes nothing.
+    const planned = kill.moments("planBringBack", options).at(-1)?.call ?? assert.fail();
+    const moments = kill
+      .moments("bringBack", options)
+      .filter(({ when, call }) => when === "after" && call >= planned);
+    assert.ok(moments.length > 10);
     const after = filesOf(repository.root);
     const reset = (): void => {
       for (const path of paths) rmSync(join(repository.root, path), { force: true });

@@ -12,6 +12,6 @@ async function bringBack(options: Parameters<typeof planBringBack>[0]): Promise<
   for (const file of plan.files) await writeBack(plan, await changesOf(plan, file, "merged"));
 }
 
-const functions = { bringBack, discard, makeWorktree, remakeWorktree, removeWorktree };
+const functions = { bringBack, discard, makeWorktree, planBringBack, remakeWorktree, removeWorktree };
 const [name, options = ""] = process.argv.slice(2);
 await functions[name as keyof typeof functions](JSON.parse(options));

@@ -52,7 +52,7 @@ describe("An obstacle to making a worktree", () => {
     await withPath(`${bin}${delimiter}${process.env["PATH"]}`, async () => {
       assert.match(
         await toldOf(root),
-        /^A worktree needs Git 2\.38 or later, and this is 2\.37\. Update Git, or/,
+        /^Worktrees require Git 2\.38 or later, but 2\.37 is installed\. Update Git, or/,
       );
     });
   });

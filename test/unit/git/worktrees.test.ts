@@ -87,6 +87,22 @@ describe("A worktree", () => {
     assert.equal(second.root, join(dirname(repository.root), "near", "b"));
   });
 
+  it("has a real path, even if its location leads through a symbolic link, and can be removed and remade", async () => {
+    const repository = new ARepository().commit({ "app/a.txt": "a\n" });
+    const real = join(dirname(repository.root), "elsewhere");
+    const location = join(dirname(repository.root), "link");
+    mkdirSync(real);
+    symlinkSync(real, location);
+    const folder = join(repository.root, "app");
+    const { name, root, directory } = await makeWorktree({ directory: folder, ...whatYouSee, location });
+    assert.deepEqual([root, directory], [join(real, name), join(real, name, "app")]);
+    assert.equal((await ourWorktrees(await findRepository(folder))).get(name)?.root, root);
+    await removeWorktree({ folder, name });
+    assert.ok(!existsSync(root));
+    await remakeWorktree({ folder, name, root });
+    assert.equal(readFileSync(join(directory, "a.txt"), "utf8"), "a\n");
+  });
+
   it("of a worktree is made beside the repository, too, from the worktree's files", async () => {
     const repository = new ARepository().commit({ "a.txt": "a\n" });
     const first = await makeWorktree({ directory: repository.root, ...whatYouSee });
@@ -192,7 +208,7 @@ describe("A worktree", () => {
     await assert.rejects(remakeWorktree({ folder: repository.root, name, root }), /already exists/);
     await assert.rejects(
       remakeWorktree({ folder: repository.root, name: "unknown", root: `${root}-x` }),
-      /No state of the worktree "unknown" was kept/,
+      /"unknown" can't be recreated because no state of it was saved/,
     );
     assert.deepEqual(repository.state(), before);
   });

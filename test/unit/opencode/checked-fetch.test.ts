@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { checkedFetch } from "../../../src/opencode/checked-fetch.ts";
 import { GroupPort } from "../../../src/state/group-port.ts";
 import { startStranger } from "../../support/stranger.ts";
+import { until } from "../../support/wait.ts";
 
 describe("The way to a server of our own", () => {
   const closings: (() => void)[] = [];
@@ -18,7 +19,8 @@ describe("The way to a server of our own", () => {
     await once(server.listen(0, "127.0.0.1"), "listening");
     closings.push(() => (server.close(), server.closeAllConnections()));
     const { port } = server.address() as AddressInfo;
-    return { port, url: `http://127.0.0.1:${port}`, connections: () => connections };
+    const open = () => new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)));
+    return { port, url: `http://127.0.0.1:${port}`, connections: () => connections, open };
   }
 
   it("sends nothing if the server doesn't listen any more, also if it did so until the connection was made", async () => {
@@ -31,6 +33,13 @@ describe("The way to a server of our own", () => {
     assert.ok(error instanceof TypeError);
     assert.equal((error.cause as { code?: unknown }).code, "ECONNREFUSED");
     assert.deepEqual(stranger.received, []);
+  });
+
+  it("sends nothing and closes the connection if it can't be told whether the server listens", async () => {
+    const { url, connections, open } = await serve((_, response) => response.end("{}"));
+    const send = checkedFetch(() => Promise.reject(Object.assign(new Error("too many"), { code: "EMFILE" })));
+    await assert.rejects(send(url), ({ cause }: Error) => (cause as { code?: unknown }).code === "EMFILE");
+    await until("the connection to be closed", async () => connections() === 1 && (await open()) === 0);
   });
 
   it("asks once for each connection, and uses a connection again", async () => {

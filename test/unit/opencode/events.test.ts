@@ -55,6 +55,35 @@ describe("Event decoder", () => {
     );
   });
 
+  it("puts the server's own words into facts: why a call was refused, and which subagent it launched", () => {
+    const { decode } = decoder();
+    const place = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "tool", callID: "call" };
+    const read = (tool: string, state: object): object | undefined => {
+      const part = { ...place, tool, state: { input: {}, time: { start: 1, end: 2 }, ...state } };
+      const event = decode({ type: "message.part.updated", properties: { part } });
+      return event?.type === "part-changed" && event.part.type === "tool" ? event.part : undefined;
+    };
+    const refused = (error: string): unknown =>
+      (read("bash", { status: "error", error }) as { state: { refused?: unknown } }).state.refused;
+    assert.equal(refused("The user rejected permission to use this specific tool call."), "by-user");
+    assert.equal(refused("The user dismissed this question"), "by-user");
+    assert.equal(refused("Subagent depth limit reached (1)."), "too-deep");
+    assert.equal(refused("No such file"), undefined);
+    const running = { status: "running", metadata: { sessionId: "ses_2" } };
+    assert.deepEqual((read("task", running) as { subagent?: unknown }).subagent, { sessionID: "ses_2" });
+    assert.deepEqual((read("task", { status: "pending" }) as { subagent?: unknown }).subagent, {
+      sessionID: undefined,
+    });
+    assert.ok(!("subagent" in read("bash", running)!));
+    const info = { ...session, title: "Look (@general subagent)" };
+    const titleOf = (one: object): unknown => {
+      const event = decode({ type: "session.updated", properties: { sessionID: "ses_1", info: one } });
+      return event?.type === "session-changed" && event.session.title;
+    };
+    assert.equal(titleOf({ ...info, parentID: "ses_0" }), "Look");
+    assert.equal(titleOf(info), info.title);
+  });
+
   it("ignores events that the engine does not need", () => {
     const { decode, warnings } = decoder();
     for (const payload of [null, 1, "text", {}, { type: "x" }, { type: "server.connected", properties: {} }])

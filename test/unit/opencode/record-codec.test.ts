@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { english, sentence } from "../../../src/engine/sentence.ts";
-import { taskError, type TaskRecord } from "../../../src/engine/task.ts";
+import { taskError, type Span, type TaskRecord } from "../../../src/engine/task.ts";
 import { RECORD_KEY, encodeRecord, readRecord } from "../../../src/opencode/record-codec.ts";
 
 const record: TaskRecord = {
@@ -27,6 +27,10 @@ const record: TaskRecord = {
   createdAt: 1,
   startedAt: 2,
   endedAt: 3,
+  spans: [
+    ["turn", 1, 2],
+    ["wait", 2, 3],
+  ],
   finalMessageID: "msg_3",
   error: { name: "APIError", message: "no" },
   notice: { state: "pending", messageID: "msg_4", attempts: 1, lastError: "gone" },
@@ -100,6 +104,22 @@ describe("Task record codec", () => {
     );
   });
 
+  it("leaves out past times if the record would be too large with them", () => {
+    const spans = Array.from({ length: 12 }, (): Span => ["wait", 1_700_000_000_000, 1_700_000_060_000]);
+    const written = (text: string): Record<string, unknown> =>
+      encodeRecord({ ...record, spans, followUp: { text } });
+    assert.deepEqual(written("x".repeat(1_500)).spans, spans);
+    assert.equal(written("x".repeat(3_000)).spans, undefined);
+  });
+
+  it("leaves an error whole if leaving out past times is enough", () => {
+    const spans = Array.from({ length: 12 }, (): Span => ["wait", 1_700_000_000_000, 1_700_000_060_000]);
+    const error = { name: "APIError", message: "e".repeat(3_000) };
+    const written = encodeRecord({ ...record, spans, error });
+    assert.equal(written.spans, undefined);
+    assert.equal((written.error as { message: string }).message, error.message);
+  });
+
   it("shortens an error no more than necessary", () => {
     const written = encodeRecord({ ...record, error: { name: "APIError", message: "e".repeat(1_000) } });
     assert.equal((written.error as { message: string }).message.length, 1_000);
@@ -137,7 +157,13 @@ describe("Task record codec", () => {
 
   it("has no free text left if everything else needs the space", () => {
     const notice = { state: "none" } as const;
-    const empty = { ...record, notice, agent: "", error: { name: "APIError", message: "" } };
+    const empty = {
+      ...record,
+      spans: undefined,
+      notice,
+      agent: "",
+      error: { name: "APIError", message: "" },
+    };
     const left = 4_095 - Buffer.byteLength(JSON.stringify(encodeRecord(empty)));
     const full = encodeRecord({
       ...empty,

@@ -6,7 +6,7 @@ import plugin from "../../../src/plugin/main.ts";
 import type { SetupContext, SetupTool } from "../../../src/plugin/setup.ts";
 import { toolInputSchema } from "../../../src/tools/input-schema.ts";
 import type { ToolResult } from "../../../src/tools/tool.ts";
-import { TOOLS } from "../../../src/tools/tools.ts";
+import { DECLARATIONS } from "../../../src/tools/declarations.ts";
 import { realClock } from "../../support/engine.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -73,7 +73,11 @@ describe("The plugin in a fake OpenCode 2", () => {
     await host.load({ tools: true });
     assert.deepEqual(
       host.tools.map(({ name, input, options }) => ({ name, input, options })),
-      TOOLS.map((tool) => ({ name: tool.name, input: toolInputSchema(tool), options: { codemode: false } })),
+      DECLARATIONS.map((tool) => ({
+        name: tool.name,
+        input: toolInputSchema(tool),
+        options: { codemode: false },
+      })),
     );
   });
 

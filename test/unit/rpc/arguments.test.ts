@@ -67,6 +67,13 @@ describe("Arguments of calls", () => {
     assert.throws(() => parse("configure", folderSettings, { ...settings, watched: undefined }), Refusal);
   });
 
+  it("can be a folder whose settings have limits of the wrong type, which the engine refuses where they are used", () => {
+    const { engine } = settings;
+    const mistyped = { ...engine, fork: { ...engine.fork, maxTokens: "100000", maxToolResultChars: null } };
+    const opened = parse("open", openFolder, { ...folder(), settings: { ...settings, engine: mistyped } });
+    assert.deepEqual(opened.settings.engine.fork, mistyped.fork);
+  });
+
   it("can be a folder as an earlier version handed it over, without `collisions` and `isolation`", () => {
     const { settings } = parse("open", openFolder, JSON.parse(HANDED_OVER));
     assert.equal(settings.engine.collisions, "block");

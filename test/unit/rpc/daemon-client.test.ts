@@ -8,12 +8,7 @@ import { ServerFailure } from "../../../src/engine/ports.ts";
 import { sentence } from "../../../src/engine/sentence.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { ConversationMessage } from "../../../src/protocol/output.ts";
-import {
-  PROTOCOL_VERSION,
-  type Environment,
-  type FolderChange,
-  type FolderClient,
-} from "../../../src/rpc/contract.ts";
+import { type Environment, type FolderChange, type FolderClient } from "../../../src/rpc/contract.ts";
 import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
 import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
@@ -25,7 +20,7 @@ import { systemClock } from "../../../src/rpc/clock.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
-import { FakeHost, FakeService, folder, settings, silentLogger } from "./fake-host.ts";
+import { daemonEntry, FakeHost, FakeService, folder, settings, silentLogger } from "./fake-host.ts";
 
 const tsx = import.meta.resolve("tsx");
 
@@ -284,7 +279,7 @@ describe("A window's connection to the daemon", () => {
 
   it("lets callers cancel while they wait for it", async () => {
     const listener = createServer();
-    await writeEntry(new DaemonFiles(stateFolder), entry({ socket: join(stateFolder, "daemon.sock") }));
+    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket: join(stateFolder, "daemon.sock") }));
     assert.ok(await listenExclusively(listener, join(stateFolder, "daemon.sock")));
     held.push({ dispose: () => listener.close() });
     const abort = new AbortController();
@@ -312,6 +307,9 @@ describe("A window's connection to the daemon", () => {
     await serve(new FakeHost(again));
     await until("the loss to be seen", () => clock.pending > 0);
     await clock.advance(0);
+    await until("the folder to be opened again", () => again.listeners > 0);
+    assert.equal(again.conversations.length, 0);
+    again.connect();
     await until("the conversation to be read again", () => again.conversations[0]?.questions[0]);
     const [reopened] = again.conversations;
     assert.deepEqual(reopened?.questions, [{ type: "newest" }]);
@@ -327,7 +325,7 @@ describe("A window's connection to the daemon", () => {
 
   it("asks for an update of the extension if the daemon has a newer protocol", async () => {
     const socket = join(stateFolder, "daemon.sock");
-    await writeEntry(new DaemonFiles(stateFolder), entry({ socket, version: "2.0.0", protocol: 2 }));
+    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket, version: "2.0.0", protocol: 2 }));
     const newer = createServer((connection) => {
       new AnsweringWire(
         connection,
@@ -375,7 +373,7 @@ describe("A window's connection to the daemon", () => {
 
   it("lets a daemon with an older protocol hand over", async () => {
     const socket = join(stateFolder, "daemon.sock");
-    await writeEntry(new DaemonFiles(stateFolder), entry({ socket, protocol: 0 }));
+    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket, protocol: 0 }));
     const asked: string[] = [];
     const older = createServer((connection) => {
       new AnsweringWire(
@@ -449,7 +447,7 @@ describe("A window's connection to the daemon", () => {
 
   it("reports a daemon that does not greet as silent, and continues once one does", async () => {
     const socket = join(stateFolder, "daemon.sock");
-    await writeEntry(new DaemonFiles(stateFolder), entry({ socket }));
+    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket }));
     let connections = 0;
     const silent = createServer((connection) => {
       connections++;
@@ -549,8 +547,4 @@ describe("A window's connection to the daemon", () => {
       assert.notEqual(third, second);
     });
   });
-
-  function entry(facts: { socket: string; version?: string; protocol?: number }) {
-    return { token: "t", pid: process.pid, protocol: PROTOCOL_VERSION, version: "1.2.0", ...facts };
-  }
 });

@@ -1,18 +1,20 @@
 import { Emitter } from "../../../src/engine/event.ts";
 import type { Logger } from "../../../src/engine/ports.ts";
 import type { ConversationMessage, ConversationQuestion, LinkTarget } from "../../../src/protocol/output.ts";
-import type {
-  Conversation,
-  DaemonStatus,
-  Diagnostics,
-  FolderCalls,
-  FolderChange,
-  FolderService,
-  FolderSettings,
-  FolderSnapshot,
-  LogLine,
-  OpenFolder,
+import {
+  PROTOCOL_VERSION,
+  type Conversation,
+  type DaemonStatus,
+  type Diagnostics,
+  type FolderCalls,
+  type FolderChange,
+  type FolderService,
+  type FolderSettings,
+  type FolderSnapshot,
+  type LogLine,
+  type OpenFolder,
 } from "../../../src/rpc/contract.ts";
+import type { DaemonEntry } from "../../../src/rpc/daemon-files.ts";
 import type { FolderHost, HostedFolder } from "../../../src/rpc/folder-host.ts";
 import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 
@@ -45,6 +47,18 @@ export const settings: FolderSettings = {
   watched: false,
 };
 
+/** The entry of a daemon, by default of this process. */
+export function daemonEntry(facts: Partial<DaemonEntry> = {}): DaemonEntry {
+  return {
+    socket: "/none",
+    token: "t",
+    pid: process.pid,
+    protocol: PROTOCOL_VERSION,
+    version: "1.2.0",
+    ...facts,
+  };
+}
+
 export function folder(directory = "/work"): OpenFolder {
   return { directory, settings, env: { PATH: "/bin" } };
 }
@@ -66,6 +80,12 @@ export class FakeService implements FolderService {
   change(id: string): void {
     this.latest.id = id;
     this.pending.push({ type: "latest-session", id });
+  }
+
+  /** Only now the tasks are known, and so are their conversations. */
+  connect(): void {
+    const state = { kind: "connected", url: "http://127.0.0.1:1", version: "1.18.33", own: true } as const;
+    this.changes.fire([{ type: "connection", state }]);
   }
 
   snapshot(): FolderSnapshot {

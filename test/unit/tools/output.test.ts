@@ -126,6 +126,23 @@ describe("asyncagents_output", () => {
     );
   });
 
+  it("returns the answer of the turn whose end it reports, even if that ends while it reads the one before", async () => {
+    const { id } = await window.launchDone("First.");
+    await window.engine.resume(id, "And then?");
+    const real = window.server.message.bind(window.server);
+    window.server.message = async (...of) => {
+      window.server.message = real;
+      const message = await real(...of);
+      window.server.finish(id, "Second.");
+      await settled();
+      return message;
+    };
+    const { text, metadata } = await window.call("output", { task_id: id });
+    assert.match(text, /^Status: completed$/m);
+    assert.match(text, /Result:\nSecond\.$/);
+    assert.equal(metadata, undefined);
+  });
+
   it("counts the tool calls of all turns", async () => {
     const { id } = await window.launch();
     window.server.useTool(id);

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import type { Caller, EngineSettings } from "../../../src/engine/engine.ts";
 import { Refusal, type RefusalCode } from "../../../src/engine/errors.ts";
-import type { CancelSignal } from "../../../src/engine/event.ts";
 import type { TaskCommands } from "../../../src/engine/task-commands.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import { RUNS } from "../../../src/tools/runs.ts";
+import { runOf } from "../../../src/tools/runs.ts";
 import type { ToolCaller, ToolResult } from "../../../src/tools/tool.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -67,12 +66,9 @@ export class ToolWindow {
   call(
     tool: Name,
     input: unknown = {},
-    {
-      signal = new AbortController().signal,
-      ...caller
-    }: Partial<ToolCaller> & { signal?: CancelSignal } = {},
+    { signal = new AbortController().signal, ...caller }: Partial<ToolCaller> & { signal?: AbortSignal } = {},
   ): Promise<ToolResult> {
-    return RUNS[`asyncagents_${tool}`](input, {
+    return runOf(`asyncagents_${tool}`)(input, {
       caller: { sessionID: this.parent, by: "agent", ...caller },
       known: this.engine,
       commands: this.commands,

@@ -60,7 +60,7 @@ describe("the user's background work", () => {
     assert.match(tasks ?? "", /^This stops the agents of 3 tasks/);
     assert.equal(
       folder,
-      "The folder isn't open in any window and is closed. Its OpenCode server stops unless another folder uses it.",
+      "The folder isn't open in any window, so its OpenCode server also stops unless another folder uses it.",
     );
     assert.match(losses(work(0, []), work(0, [])).join(), /^2 folders aren't open in any window/);
   });

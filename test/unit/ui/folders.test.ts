@@ -5,7 +5,7 @@ import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { connectedFolder } from "../../../src/ui/folders/folders.ts";
 import { AllTasks } from "../../../src/ui/folders/all-tasks.ts";
-import { FolderState } from "../../../src/ui/folders/folder-state.ts";
+import { FolderState } from "../../../src/ui/folders/window-session.ts";
 import { addRunningTasks, memoryEngine, strictLogger } from "../../bench/support/memory-engine.ts";
 import { MemoryWorkspace } from "../../support/folders.ts";
 import { MemoryServer } from "../../support/memory-server.ts";

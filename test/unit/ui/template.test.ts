@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { asTemplate, fillIn, readTemplates, type Filled, type Variables } from "../../../src/ui/template.ts";
+import {
+  asTemplate,
+  fillIn,
+  readTemplates,
+  type Filled,
+  type Variables,
+} from "../../../src/ui/launch-plan.ts";
 
 const text = (filled: string): Filled => ({ kind: "text", text: filled });
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { inWords } from "../../../src/daemon/request-words.ts";
+import type { MirroredRequest } from "../../../src/engine/folder-changes.ts";
 import { ReadModel } from "../../../src/engine/read-model.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { PendingRequest } from "../../../src/engine/server-model.ts";
@@ -17,8 +19,17 @@ function task(id: string, values: Partial<Task> = {}): Task {
   return { ...record(), id, cost: 0, tokens, ...values };
 }
 
-function request(id: string, sessionID: string): PendingRequest {
-  return { type: "permission", id, sessionID, permission: "bash", patterns: [], metadata: {}, always: [] };
+function request(id: string, sessionID: string): MirroredRequest {
+  const asked = {
+    type: "permission",
+    id,
+    sessionID,
+    permission: "bash",
+    patterns: [],
+    metadata: {},
+    always: [],
+  };
+  return inWords(asked as PendingRequest, "/work");
 }
 
 describe("what happened while no window had a folder open", () => {
@@ -46,7 +57,7 @@ describe("what happened while no window had a folder open", () => {
 
   afterEach(() => away.dispose());
 
-  function learn(tasks: readonly Task[], requests: readonly PendingRequest[] = []): void {
+  function learn(tasks: readonly Task[], requests: readonly MirroredRequest[] = []): void {
     known.apply([
       {
         type: "reset",

@@ -72,10 +72,51 @@ describe("the layout of the overview", () => {
     );
   });
 
-  it("doesn't claim to know when earlier turns ran", () => {
-    const times = { createdAt: ago(30), startedAt: ago(10), hasEarlierTurns: true };
+  it("shows earlier turns, with nothing between them", () => {
+    const times: Partial<OverviewTask> = {
+      createdAt: ago(60),
+      startedAt: ago(10),
+      spans: [
+        ["turn", ago(55), ago(50)],
+        ["turn", ago(40), ago(30)],
+      ],
+    };
+    const earlier = ["queued 60-55", "working 55-50", "working 40-30"];
+    assert.deepEqual(intervals({ ...times, endedAt: ago(5) }), [...earlier, "working 10-5"]);
+    assert.deepEqual(intervals({ ...times, ...active, phase: "queued" }), [...earlier, "queued 10-now"]);
+  });
+
+  it("doesn't claim to know when turns ran that aren't stored", () => {
+    const times = { createdAt: ago(30), startedAt: ago(10), hasUnknownTurns: true };
     assert.deepEqual(intervals({ ...times, endedAt: ago(5) }), ["earlier 30-10", "working 10-5"]);
     assert.deepEqual(intervals({ ...times, ...active, phase: "queued" }), ["earlier 30-10", "queued 10-now"]);
+    assert.deepEqual(intervals({ ...times, spans: [["turn", ago(20), ago(15)]], endedAt: ago(5) }), [
+      "earlier 30-20",
+      "working 20-15",
+      "working 10-5",
+    ]);
+  });
+
+  it("shows when a task waited for the user, in each of its turns", () => {
+    const spans: OverviewTask["spans"] = [
+      ["wait", ago(28), ago(26)],
+      ["turn", ago(30), ago(20)],
+      ["wait", ago(9), ago(8)],
+      ["wait", ago(7), ago(6)],
+    ];
+    const times = { createdAt: ago(30), startedAt: ago(10), spans };
+    const [first, second] = [
+      ["working 30-28", "waiting 28-26", "working 26-20"],
+      ["working 10-9", "waiting 9-8", "working 8-7", "waiting 7-6"],
+    ];
+    assert.deepEqual(intervals({ ...times, endedAt: ago(5) }), [...first, ...second, "working 6-5"]);
+    assert.deepEqual(intervals({ ...times, status: "cancelled", endedAt: ago(6) }), [...first, ...second]);
+    assert.deepEqual(intervals({ ...times, ...active, phase: "needs-answer", waitingSince: ago(1) }), [
+      ...first,
+      ...second,
+      "working 6-1",
+      "waiting 1-now",
+    ]);
   });
 
   it("shows since when a task has been waiting for the user, within its turn", () => {

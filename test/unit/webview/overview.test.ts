@@ -66,6 +66,7 @@ describe("the page of the overview", function () {
         phase: "needs-permission",
         createdAt: NOW - 10 * MINUTE,
         startedAt: NOW - 8 * MINUTE,
+        spans: [["wait", NOW - 6 * MINUTE, NOW - 5 * MINUTE]],
         waitingSince: NOW - MINUTE,
       }),
       laneTask("b", {
@@ -86,7 +87,8 @@ describe("the page of the overview", function () {
     assert.deepEqual(await names(), ["Fix the lexer", "Test the lexerSubtask, level 1"]);
     assert.deepEqual(await cells("Fix the lexer"), [
       "Needs permission",
-      "Queued: 9:20 AM – 9:22 AM. Ran: 9:22 AM – 9:29 AM. Waiting for you since 9:29 AM. ",
+      "Queued: 9:20 AM – 9:22 AM. Ran: 9:22 AM – 9:24 AM. Waited for you: 9:24 AM – 9:25 AM. " +
+        "Ran: 9:25 AM – 9:29 AM. Waiting for you since 9:29 AM. ",
       "8 m",
       "12K",
       "$0.05",
@@ -232,6 +234,8 @@ describe("the page of the overview", function () {
           width,
         });
         const { page } = overview;
+        // axe waits for timers.
+        await page.clock.resume();
         assert.deepEqual(await barriers((script) => page.evaluate(script)), []);
         const wide = await page.evaluate(() =>
           [...document.querySelectorAll("main, header, main *")]

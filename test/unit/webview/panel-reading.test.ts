@@ -338,15 +338,18 @@ describe("reading the output panel", function () {
       .user("Go")
       .assistant()
       .text("[cart](src/cart.js#L12), src/cart.js:18:5 and ![chart](docs/chart.png)")
-      .tool("task", {
-        status: "completed",
-        input: { description: "Look" },
-        output: '<task id="ses_b" state="completed">\n<task_result>\nFound it.\n</task_result>\n</task>',
-        title: "Look",
-        metadata: { sessionId: "ses_b" },
-        start: NOW,
-        end: NOW,
-      });
+      .tool(
+        "task",
+        {
+          status: "completed",
+          input: { description: "Look" },
+          output: '<task id="ses_b" state="completed">\n<task_result>\nFound it.\n</task_result>\n</task>',
+          title: "Look",
+          start: NOW,
+          end: NOW,
+        },
+        "ses_b",
+      );
     await open(transcript);
     for (const name of ["cart", "src/cart.js:18:5", "chart (docs/chart.png)"])
       await panel.page.getByRole("button", { name, exact: true }).click();

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 
 import type { Browser } from "playwright-core";
 
-import type { OpenRequest } from "../../../src/engine/engine.ts";
+import { inWords } from "../../../src/daemon/request-words.ts";
+import type { MirroredRequest } from "../../../src/engine/folder-changes.ts";
+import type { OpenRequest } from "../../../src/engine/requests.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
@@ -216,7 +218,7 @@ describe("the output panel", function () {
     assert.ok(Math.abs((await line.boundingBox())!.y - before!.y) < 1);
     await button("/src/a.ts").click();
     await called("openFile", "/src/a.ts");
-    await panel.page.getByRole("button", { name: /Show all/ }).click();
+    await panel.page.getByRole("button", { name: /Show All/ }).click();
     await until("the document", () =>
       panel.calls.some(([name, title]) => name === "openDocument" && title === "read output.txt"),
     );
@@ -436,50 +438,54 @@ describe("the output panel", function () {
   });
 
   describe("requests", () => {
-    const permission: OpenRequest = {
-      request: {
-        type: "permission",
-        id: "per_1",
-        sessionID: TASK_ID,
-        permission: "bash",
-        patterns: ["git push"],
-        always: ["git push *"],
-        metadata: {},
-      },
+    const push: PermissionRequest = {
+      type: "permission",
+      id: "per_1",
+      sessionID: TASK_ID,
+      permission: "bash",
+      patterns: ["git push"],
+      always: ["git push *"],
+      metadata: {},
+    };
+    const permission: OpenRequest<MirroredRequest> = {
+      request: inWords(push, "/work"),
       child: fakeTask({ status: "running" }),
     };
-    const question: OpenRequest = {
-      request: {
-        type: "question",
-        id: "que_1",
-        sessionID: fakeSubagent().id,
-        questions: [
-          {
-            header: "Database",
-            question: "Which one?",
-            options: [
-              { label: "SQLite", description: "a file" },
-              { label: "Postgres", description: "a server" },
-            ],
-            multiple: false,
-            custom: true,
-          },
-          {
-            header: "Checks",
-            question: "Which of them?",
-            options: [
-              { label: "Lint", description: "" },
-              { label: "Types", description: "" },
-            ],
-            multiple: true,
-            custom: false,
-          },
-        ],
-      },
+    const question: OpenRequest<MirroredRequest> = {
+      request: inWords(
+        {
+          type: "question",
+          id: "que_1",
+          sessionID: fakeSubagent().id,
+          questions: [
+            {
+              header: "Database",
+              question: "Which one?",
+              options: [
+                { label: "SQLite", description: "a file" },
+                { label: "Postgres", description: "a server" },
+              ],
+              multiple: false,
+              custom: true,
+            },
+            {
+              header: "Checks",
+              question: "Which of them?",
+              options: [
+                { label: "Lint", description: "" },
+                { label: "Types", description: "" },
+              ],
+              multiple: true,
+              custom: false,
+            },
+          ],
+        },
+        "/work",
+      ),
       child: fakeSubagent({ status: "running" }),
     };
     const card = () => panel.page.getByRole("article");
-    const ask = (requests: readonly OpenRequest[], options: Partial<PanelOptions> = {}) =>
+    const ask = (requests: readonly OpenRequest<MirroredRequest>[], options: Partial<PanelOptions> = {}) =>
       open(new FakeTranscript().user("Go"), {
         task: running(),
         others: [fakeSubagent()],
@@ -493,12 +499,39 @@ describe("the output panel", function () {
       await text("Go").waitFor();
       await panel.page.locator(".scroller").focus();
       panel.setRequests([permission]);
-      await card().getByRole("heading", { name: "Use bash" }).waitFor();
-      assert.equal(await panel.page.getByRole("status").textContent(), "Use bash: build");
+      await card().getByRole("heading", { name: "Run a Command" }).waitFor();
+      assert.equal(await panel.page.getByRole("status").textContent(), "Run a Command: build");
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
       panel.setRequests([]);
       await card().waitFor({ state: "detached" });
       assert.deepEqual(panel.calls, []);
+    });
+
+    it("are read by a screen reader after the task, its actions and the conversation, and before the follow-up", async () => {
+      const transcript = new FakeTranscript().user("Go").assistant().text("Working on it.");
+      await open(transcript, { task: running(), requests: [permission] });
+      await card().waitFor();
+      await text("Working on it.").waitFor();
+      const read = await panel.page.locator("body").ariaSnapshot();
+      const places = [
+        'heading "Find out why the nightly build is slow"',
+        "Running",
+        'button "Cancel"',
+        'main "Conversation"',
+        "Working on it.",
+        'region "Waiting for you"',
+        'heading "Run a Command build"',
+        "git push",
+        'button "Allow Once"',
+        'textbox "Message to the running task"',
+        'button "Send"',
+      ].map((part) => read.indexOf(part));
+      assert.ok(!places.includes(-1), read);
+      assert.deepEqual(
+        places,
+        places.toSorted((a, b) => a - b),
+        read,
+      );
     });
 
     it("for a permission show what is asked and what Always Allow covers; each button sends its answer", async () => {
@@ -520,9 +553,9 @@ describe("the output panel", function () {
 
     it("for a permission show the reason as soon as it is known, and keep what was typed", async () => {
       const asked: string[] = [];
-      let tell: ((input: Record<string, unknown>) => void) | undefined;
+      let tell: ((explained: MirroredRequest) => void) | undefined;
       await ask([permission], {
-        toolInput: ({ id }) => {
+        explainRequest: ({ id }) => {
           asked.push(id);
           return new Promise((resolve) => (tell ??= resolve));
         },
@@ -530,7 +563,7 @@ describe("the output panel", function () {
       await button("Reject with Message…").click();
       await panel.page.keyboard.type("wait");
       assert.equal(await card().getByText("Reason").count(), 0);
-      tell?.({ description: "Publish the branch" });
+      tell?.(inWords(push, "/work", { description: "Publish the branch" }));
       await card().getByText("Reason: Publish the branch").waitFor();
       await panel.page.keyboard.type(" for me");
       assert.equal(await panel.page.getByRole("textbox").first().inputValue(), "wait for me");
@@ -541,7 +574,7 @@ describe("the output panel", function () {
     });
 
     it("have no Always Allow if that is no possible answer", async () => {
-      await ask([{ ...permission, request: { ...permission.request, always: [] } as PermissionRequest }]);
+      await ask([{ ...permission, request: inWords({ ...push, always: [] }, "/work") }]);
       await button("Allow Once").waitFor();
       assert.equal(await button("Always Allow").count(), 0);
     });
@@ -623,11 +656,11 @@ describe("the output panel", function () {
     it("show the change, and all of it on request", async () => {
       const diff = `@@ -1 +1,5000 @@\n-a\n${"+line of code\n".repeat(5_000)}`;
       const metadata = { diff };
-      const edit = { ...permission.request, permission: "edit", metadata } as PermissionRequest;
+      const edit = inWords({ ...push, permission: "edit", metadata }, "/work");
       await ask([{ ...permission, request: edit }]);
       await card().locator(".removed", { hasText: "-a" }).waitFor();
       assert.ok((await panel.page.locator("*").count()) < 200);
-      await panel.page.getByRole("button", { name: /Open all changes/ }).click();
+      await panel.page.getByRole("button", { name: /Open All Changes/ }).click();
       await called("openDocument", "changes.diff", diff);
     });
 
@@ -739,7 +772,7 @@ describe("the output panel", function () {
     await button("Copy").click();
     await panel.page.getByRole("status").getByText("Copied").waitFor();
     assert.equal(await clipboard(), "const a = `1`;\n");
-    await button("Copy message").last().click();
+    await button("Copy Message").last().click();
     await until("the message", async () => (await clipboard()) === answer);
   });
 

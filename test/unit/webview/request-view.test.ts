@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 
+import { inWords } from "../../../src/daemon/request-words.ts";
 import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { Child } from "../../../src/engine/subagent.ts";
 import { isWithin, toRequestView } from "../../../src/ui/output/view-model.ts";
-import { requestReason } from "../../../src/ui/requests/request-facts.ts";
 import { fakeSubagent, fakeTask, TASK_ID } from "../../support/panel-page/fake-task.ts";
 import { WORDING } from "../../support/panel-page/panel-page.ts";
 
@@ -20,7 +20,7 @@ const permission = (facts: Partial<PermissionRequest>): PermissionRequest => ({
 
 describe("requests in the panel", () => {
   const shown = (facts: Partial<PermissionRequest>, child: Child = fakeTask()) => {
-    const view = toRequestView({ request: permission(facts), child }, TASK_ID, WORDING);
+    const view = toRequestView({ request: inWords(permission(facts), "/tmp/work"), child }, TASK_ID, WORDING);
     assert.ok(view.kind === "permission");
     return view;
   };
@@ -40,8 +40,8 @@ describe("requests in the panel", () => {
 
   it("show a command once, instead of its parts, and paths relative to the folder", () => {
     const view = (facts: Partial<PermissionRequest>, input?: Record<string, unknown>) => {
-      const open = { request: permission(facts), child: fakeTask() };
-      const shown = toRequestView(open, TASK_ID, WORDING, input, "/tmp/work");
+      const open = { request: inWords(permission(facts), "/tmp/work", input), child: fakeTask() };
+      const shown = toRequestView(open, TASK_ID, WORDING);
       return shown.kind === "permission" && shown.subjects;
     };
     const patterns = ["cd src", "git push origin main"];
@@ -79,7 +79,7 @@ describe("requests in the panel", () => {
     const how = { multiple: false, custom: true };
     const questions = [{ header: "H\u202e", question: "Q\u202e", options: [option], ...how }];
     const request = { type: "question", id: "que_1", sessionID: TASK_ID, questions } as const;
-    const view = toRequestView({ request, child: fakeTask() }, TASK_ID, WORDING);
+    const view = toRequestView({ request: inWords(request, "/work"), child: fakeTask() }, TASK_ID, WORDING);
     assert.deepEqual(view.kind === "question" && view.questions, [
       {
         header: "H\\u{202e}",
@@ -91,15 +91,14 @@ describe("requests in the panel", () => {
   });
 
   it("have the request's own reason, else the tool call's, and none that is already shown", () => {
-    const why = (metadata: Record<string, unknown>, input?: Record<string, unknown>, subject = "ls") =>
-      requestReason(permission({ metadata }), subject, input);
+    const why = (metadata: Record<string, unknown>, input?: Record<string, unknown>, command = "ls") => {
+      const words = inWords(permission({ metadata: { command, ...metadata } }), "/work", input);
+      return words.type === "permission" && words.reason;
+    };
     assert.equal(why({}, { description: "Look" }), "Look");
     assert.equal(why({ reason: "Ship" }, { description: "Look" }), "Ship");
-    assert.equal(why({ description: "Look" }, undefined, "general: Look"), undefined);
+    assert.equal(why({ description: "Look" }, undefined, "echo Look"), undefined);
     assert.equal(why({ reason: " ", description: 1 }, { description: {} }), undefined);
-    const open = { request: permission({}), child: fakeTask() };
-    const view = toRequestView(open, TASK_ID, WORDING, { description: "Go" });
-    assert.ok(view.kind === "permission" && view.reason === "Go");
   });
 
   it("show hidden characters of what is asked", () => {

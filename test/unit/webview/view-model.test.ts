@@ -11,7 +11,6 @@ import { findExpression } from "../../../src/engine/find-text.ts";
 import {
   findInTools,
   findTool,
-  launchedSession,
   toolFile,
   toolText,
   toToolDetail,
@@ -201,24 +200,24 @@ describe("the output panel's view model", () => {
     assert.equal(input[0]?.value.text, "a.ts");
   });
 
-  it("shows the answer of a subagent without tags, and knows its session", () => {
-    const output = (tool: string, text: string) => {
+  it("shows the answer of a subagent without tags", () => {
+    const output = (text: string, launched?: string) => {
       const state = {
         status: "completed",
         input: {},
         output: text,
         title: "",
-        metadata: { sessionId: "ses_b" },
+        start: NOW,
+        end: NOW,
       } as const;
-      const transcript = new FakeTranscript().assistant().tool(tool, { ...state, start: NOW, end: NOW });
-      const part = findTool(transcript.messages, "prt_002")!;
-      return [toolText(part, ""), launchedSession(part)];
+      const transcript = new FakeTranscript().assistant().tool("task", state, launched);
+      return toolText(findTool(transcript.messages, "prt_002")!, "");
     };
     const wrapped =
       '<task id="ses_b" state="completed">\n<task_result>\nFound <b>two</b>.\n\nEnd\n</task_result>\n</task>';
-    assert.deepEqual(output("task", wrapped), ["Found <b>two</b>.\n\nEnd", "ses_b"]);
-    assert.deepEqual(output("task", "plain"), ["plain", "ses_b"]);
-    assert.deepEqual(output("bash", wrapped), [wrapped, undefined]);
+    assert.equal(output(wrapped, "ses_b"), "Found <b>two</b>.\n\nEnd");
+    assert.equal(output("plain", "ses_b"), "plain");
+    assert.equal(output(wrapped), wrapped);
   });
 
   it("shows a call's questions as text, in full", () => {

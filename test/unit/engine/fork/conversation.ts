@@ -8,7 +8,7 @@ import type {
   ToolPart,
   ToolState,
 } from "../../../../src/engine/server-model.ts";
-import type { InheritedHistory } from "../../../../src/engine/fork/history.ts";
+import type { InheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import type { TokenCounter } from "../../../../src/engine/token-counter.ts";
 import { utf8Length } from "../../../../src/engine/utf8.ts";
 import { NO_TOKENS } from "../builders.ts";

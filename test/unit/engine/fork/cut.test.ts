@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { cutHistory, type CutHistory, type CutLimits } from "../../../../src/engine/fork/cut.ts";
-import { inheritedHistory } from "../../../../src/engine/fork/history.ts";
+import { inheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import type { Message } from "../../../../src/engine/server-model.ts";
 import {
   agent,

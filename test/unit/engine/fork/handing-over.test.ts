@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { cutHistory, type CutHistory } from "../../../../src/engine/fork/cut.ts";
-import { ATTACHMENT_LENGTH } from "../../../../src/engine/fork/attachment.ts";
-import { inheritedHistory, type InheritedHistory } from "../../../../src/engine/fork/history.ts";
+import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
+import { inheritedHistory, type InheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import { planFork, type ForkOptions } from "../../../../src/engine/fork/plan.ts";
 import { forkPreamble, PREAMBLE_LENGTH } from "../../../../src/engine/fork/preamble.ts";
 import { forkPreview } from "../../../../src/engine/fork/preview.ts";
@@ -98,7 +98,7 @@ describe("the preamble of a fork", () => {
   });
 
   it("mentions large files", async () => {
-    const large = file("image/png", `data:,${"A".repeat(ATTACHMENT_LENGTH)}`);
+    const large = file("image/png", `data:,${"A".repeat(MAX_FILE_URL)}`);
     assert.match(forkPreamble(await cut(inheritedHistory([user("u1", large)]))), /: 1 large file named only/);
   });
 });
@@ -191,7 +191,6 @@ describe("the preview of a fork", () => {
       kind: "replay",
       messagesBefore: 200,
       messagesAfter: 24,
-      messagesAsText: 16,
       tokensBefore: history.tokensBefore,
       shortenedResults: 12,
       shortenedMessages: 0,
@@ -204,9 +203,9 @@ describe("the preview of a fork", () => {
     assert.ok(!text.includes("Question 87\n\nAgent"));
   });
 
-  it("of a copy has no message as text", async () => {
+  it("of a copy counts all messages", async () => {
     const history = await cut(inheritedHistory(turns(2)));
     const preview = forkPreview(history, { kind: "copy" });
-    assert.deepEqual([preview.kind, preview.messagesAsText, preview.messagesAfter], ["copy", 0, 4]);
+    assert.deepEqual([preview.kind, preview.messagesAfter], ["copy", 4]);
   });
 });

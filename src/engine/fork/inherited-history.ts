@@ -10,7 +10,7 @@ import type {
   TextPart,
   ToolPart,
 } from "../server-model.ts";
-import { ATTACHMENT_LENGTH, describeFile } from "./attachment.ts";
+import { MAX_FILE_URL, describeFile } from "./file-text.ts";
 
 /** The result of calls that were still running, as the fork sees it. */
 export const IN_PROGRESS = "In progress when this conversation was forked.";
@@ -86,7 +86,7 @@ export function inheritedHistory(
       }
       case "file":
         if (info.role === "user" && QUOTED_FILES.has(part.mime)) return undefined;
-        if (part.url.length <= ATTACHMENT_LENGTH) return part;
+        if (part.url.length <= MAX_FILE_URL) return part;
         leftOutFiles++;
         return spoken(part, `${describeFile(part)} was too large to be inherited.`);
       case "reasoning":

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Refusal } from "../../../../src/engine/errors.ts";
-import { ATTACHMENT_LENGTH } from "../../../../src/engine/fork/attachment.ts";
-import { IN_PROGRESS, inheritedHistory } from "../../../../src/engine/fork/history.ts";
+import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
+import { IN_PROGRESS, inheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import { NOTICE_MARK } from "../../../../src/engine/notices.ts";
 import type { Message } from "../../../../src/engine/server-model.ts";
 import { recordedTurns } from "../../../support/recordings.ts";
@@ -141,7 +141,7 @@ describe("what a fork inherits", () => {
 
 describe("what a fork inherits of files", () => {
   const image = "data:image/png;base64,iVBORw0KGgo=";
-  const large = `data:image/png;base64,${"A".repeat(ATTACHMENT_LENGTH)}`;
+  const large = `data:image/png;base64,${"A".repeat(MAX_FILE_URL)}`;
 
   it("is small images unchanged", () => {
     const { messages, isWhole } = inheritedHistory([user("u1", "Look.", file("image/png", image, "a.png"))]);

@@ -3,10 +3,14 @@ interface Part {
 }
 
 /** Parts that are disposed together, last one first, because later parts may need earlier ones. */
-export class Parts {
-  private readonly parts: Part[] = [];
+export class DisposableStore {
+  private readonly parts: Part[];
 
-  own<T extends Part>(part: T): T {
+  constructor(...parts: readonly Part[]) {
+    this.parts = [...parts];
+  }
+
+  add<T extends Part>(part: T): T {
     this.parts.push(part);
     return part;
   }

@@ -2,7 +2,7 @@ import type { FilePart } from "../server-model.ts";
 import { oneLine } from "./excerpt.ts";
 
 /** The maximum URL length of an inherited file, in characters. A `data:` URL contains the file itself. */
-export const ATTACHMENT_LENGTH = 1024 * 1024;
+export const MAX_FILE_URL = 1024 * 1024;
 
 /** Describes a file: name, type and, if the conversation holds the content, its size. */
 export function describeFile({ filename, mime, url }: FilePart): string {

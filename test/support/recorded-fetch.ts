@@ -1,4 +1,4 @@
-import type { Disposable } from "../../../src/engine/event.ts";
+import type { Disposable } from "../../src/engine/event.ts";
 
 /** A request of this process; times in milliseconds, as given by `performance.now()`. */
 export interface RecordedRequest {

@@ -3,15 +3,16 @@ import type { ListedWorktree } from "../../engine/bring-back.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { isActive, shortID } from "../../engine/task.ts";
-import type { TaskContext } from "../commands/command.ts";
+import type { TaskContext, PromptContext } from "../commands/command.ts";
 import { inform, isAgreed, offer } from "../dialogs.ts";
-import { connectedFolder, type Folder } from "../folders/folders.ts";
 import { showIfLong } from "../messages.ts";
-import { withoutIcons } from "../plain-text.ts";
+import { connectedFolder, type Folder } from "../folders/folders.ts";
+import { withoutIcons, title as oneTitle } from "../plain-text.ts";
 import { format } from "../tree/words.ts";
 import { offerUndo } from "./bring-back.ts";
-import { nameOf } from "./owner.ts";
-import { pickPresent } from "./places.ts";
+import { isThere, nameOf, remake } from "./isolated-task.ts";
+import { pickIsolated, pickPresent } from "../commands/pick.ts";
+import { askChoice, aside, type Choice } from "../quick-input.ts";
 
 /** The number of files that a confirmation names. */
 const NAMED_FILES = 12;
@@ -117,7 +118,7 @@ function hasWork({ files, commits }: ListedWorktree): boolean {
 
 function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
   const detail = items.map(({ label, detail }) => `${label}: ${detail}`).join("\n");
-  const question = vscode.l10n.t("Remove worktrees with work that isn't brought back?");
+  const question = vscode.l10n.t("Remove worktrees whose work hasn't been brought back?");
   const hint = vscode.l10n.t("The state of each is kept under a Git ref, except for ignored files.");
   return isAgreed(question, vscode.l10n.t("Remove"), `${detail}\n\n${hint}`);
 }
@@ -141,10 +142,69 @@ function worktreeItem(worktree: ListedWorktree): WorktreeItem {
     worktree,
     label: withoutIcons(task?.description ?? name),
     description: [state, format.moment(made), megabytes(size)].join(" · "),
-    detail: commits > 0 ? vscode.l10n.t("{0}, {1} commits on no branch", changes, commits) : changes,
+    detail:
+      commits === 0
+        ? changes
+        : commits === 1
+          ? vscode.l10n.t("{0}, 1 commit that isn't on a branch", changes)
+          : vscode.l10n.t("{0}, {1} commits that aren't on a branch", changes, commits),
   };
 }
 
 function megabytes(bytes: number): string {
   return vscode.l10n.t("{0} MB", Math.ceil(bytes / 1_000_000));
+}
+
+/** Opens the worktree of an isolated task where the user wants it; one that is gone can be made again. */
+export async function openWorktree(context: PromptContext, argument: unknown): Promise<void> {
+  const title = vscode.l10n.t("Open Worktree");
+  const picked = await pickIsolated(context, argument, title);
+  if (!picked) return;
+  const { task, folder } = picked;
+  const { directory } = task.worktree;
+  const [present, output] = await Promise.all([isThere(task), folder.calls.setupOutput(task.id)]);
+  const places: readonly Choice<() => unknown>[] = [
+    {
+      label: vscode.l10n.t("$(empty-window) Open in New Window"),
+      value: () =>
+        vscode.commands.executeCommand("vscode.openFolder", vscode.Uri.file(directory), {
+          forceNewWindow: true,
+        }),
+    },
+    {
+      label: vscode.l10n.t("$(terminal) Open Terminal"),
+      value: () => vscode.window.createTerminal({ name: oneTitle(task.description), cwd: directory }).show(),
+    },
+  ];
+  const again = {
+    label: vscode.l10n.t("$(debug-restart) Recreate Worktree"),
+    detail: vscode.l10n.t("It is recreated from its last saved state."),
+    value: async () => {
+      await remake(folder, task);
+      inform(vscode.l10n.t("Recreated the worktree: {0}", directory));
+    },
+  };
+  const run = await aside(
+    askChoice<() => unknown>({
+      title,
+      placeholder: vscode.l10n.t("Select what to open"),
+      choices: [
+        ...(present ? places : [again]),
+        {
+          label: vscode.l10n.t("$(copy) Copy Path"),
+          description: withoutIcons(directory),
+          value: () => vscode.env.clipboard.writeText(directory),
+        },
+        ...(output === undefined
+          ? []
+          : [
+              {
+                label: vscode.l10n.t("$(output) Show Setup Output"),
+                value: () => context.openText(vscode.l10n.t("Setup of {0}.log", task.description), output),
+              },
+            ]),
+      ],
+    }),
+  );
+  await run?.();
 }

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { createSession, notices, type EngineWindow } from "../support/engine.ts";
+import type { OpenCodeServer } from "../support/opencode.ts";
+import { recordFetch } from "../support/recorded-fetch.ts";
+import { script, type ScriptedModel } from "../support/scripted-model.ts";
+import { setUp } from "../support/set-up.ts";
+import { until } from "../support/wait.ts";
+
+const TASKS = 20;
+/** What launches and ends of several tasks may read for all of them together. */
+const SHARED = 10;
+
+describe("the requests for many tasks", () => {
+  let recording: ReturnType<typeof recordFetch>;
+  let model: ScriptedModel;
+  let server: OpenCodeServer;
+  let window: EngineWindow;
+
+  setUp(async (start) => {
+    model = await start.model();
+    server = await start.server({ model });
+    // The engine keeps the `fetch` that it finds when it connects.
+    recording = recordFetch();
+    // Events report how a turn ends.
+    window = await start.engine(server, { pollInterval: 3_600_000 });
+  });
+
+  after(() => recording.dispose());
+
+  const made = (): number => recording.requests.length;
+
+  it("20 tasks of an agent take two requests each to launch, and at most six more until it is notified", async () => {
+    const parentSessionID = await createSession(server);
+    const before = made();
+    await Promise.all(
+      Array.from({ length: TASKS }, (_, at) =>
+        window.engine.launch({
+          prompt: script([{ gate: "all", text: "Done." }], `Look into ${at}. `),
+          agent: "general",
+          parentSessionID,
+          launchedBy: "agent",
+        }),
+      ),
+    );
+    const launched = made();
+    assert.ok(launched - before <= 2 * TASKS + SHARED, `${launched - before} requests to launch`);
+    model.release("all");
+    const isSettled = (): boolean =>
+      window.engine.list(parentSessionID).every(({ notice }) => notice.state === "delivered");
+    await until("all notices", isSettled);
+    assert.ok(
+      made() - launched <= 6 * TASKS + SHARED,
+      `${made() - launched} requests until all were notified`,
+    );
+    assert.equal((await notices(server, parentSessionID)).length, TASKS);
+  });
+});

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { planOf, planRevert } from "../../../src/daemon/revert-plan.ts";
+import type { FileChange, FileContent } from "../../../src/engine/server-model.ts";
+import { english } from "../../../src/engine/sentence.ts";
+import type { PresentText } from "../../../src/rpc/revert-plan.ts";
+
+const text = (content: string): FileContent => ({ kind: "text", text: content });
+const absent: FileContent = { kind: "absent" };
+const change = (before: FileContent, after: FileContent, facts: Partial<FileChange> = {}): FileChange => ({
+  path: "/work/file.txt",
+  before,
+  after,
+  isDoubtful: false,
+  isMixed: false,
+  mixedWith: [],
+  workedOnBy: [],
+  ...facts,
+});
+/** @param text undefined if the file isn't UTF-8 */
+const file = (text: string | undefined, isUnsaved = false): PresentText => ({
+  kind: "file",
+  text,
+  isUnsaved,
+});
+const gone: PresentText = { kind: "absent" };
+const edited = change(text("one\ntwo\nthree\n"), text("one\nTWO\nthree\n"));
+
+/** The plan in a word or two, with the text of a file that is written. */
+function plan(
+  of: FileChange,
+  present: PresentText,
+  isTaskAtWork = false,
+): string | readonly [string, string] {
+  const planned = planOf(of, present, isTaskAtWork);
+  if (typeof planned === "string") return planned;
+  return planned.kind === "write" ? [planned.isMerged ? "merge" : "write", planned.text] : planned.kind;
+}
+
+describe("the plan for reverting a file", () => {
+  it("restores the former text if the file is as the task left it", () => {
+    assert.deepEqual(plan(edited, file("one\nTWO\nthree\n")), ["write", "one\ntwo\nthree\n"]);
+    assert.deepEqual(plan(change(text("gone\n"), absent), gone), ["write", "gone\n"]);
+    assert.equal(plan(change(absent, text("new\n")), file("new\n")), "delete");
+  });
+
+  it("does nothing if the file is as before the task", () => {
+    assert.equal(plan(edited, file("one\ntwo\nthree\n")), "nothing");
+    assert.equal(plan(change(absent, text("new\n")), gone), "nothing");
+    assert.equal(plan(edited, file("one\ntwo\nthree\nfour\n")), "nothing");
+    // Even if others are working on the file.
+    assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\ntwo\nthree\n"), true), "nothing");
+  });
+
+  it("keeps later changes in other places, and refuses those in the same place", () => {
+    assert.equal(plan(edited, file("one\nTWO and more\nthree\n")), "changed-since");
+    assert.deepEqual(plan(change(text("1\n2\n3\n4\n"), text("one\n2\n3\n4\n")), file("one\n2\n3\nfour\n")), [
+      "merge",
+      "1\n2\n3\nfour\n",
+    ]);
+    assert.equal(plan(edited, gone), "changed-since");
+    assert.equal(plan(change(absent, text("new\n")), file("new\nand more\n")), "changed-since");
+    assert.equal(plan(change(text("gone\n"), absent), file("another one\n")), "changed-since");
+  });
+
+  it("refuses while the task or someone else is working on the file", () => {
+    assert.equal(plan(edited, file("one\nTWO\nthree\n"), true), "at-work");
+    assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\nTWO\nthree\n")), "worked-on");
+  });
+
+  it("refuses changes that someone else may have made", () => {
+    assert.equal(plan({ ...edited, isDoubtful: true }, file("one\nTWO\nthree\n")), "doubtful");
+    assert.equal(plan({ ...edited, isMixed: true }, file("one\nTWO\nthree\n")), "mixed");
+  });
+
+  it("refuses files with unsaved changes, outside the workspace, or unreadable", () => {
+    assert.equal(plan(edited, file("one\nTWO\nthree\n", true)), "unsaved");
+    assert.equal(plan(edited, { kind: "outside" }), "outside");
+    assert.equal(plan(edited, { kind: "unreadable" }), "unreadable");
+  });
+
+  it("refuses contents that are not known exactly", () => {
+    const unknown: FileContent = { kind: "unknown" };
+    const binary: FileContent = { kind: "binary" };
+    const excerpt: FileContent = { kind: "excerpt", text: "x\n" };
+    assert.equal(plan(change(unknown, text("x\n")), file("x\n")), "no-snapshot");
+    assert.equal(plan(change(excerpt, excerpt), file("x\n")), "no-snapshot");
+    assert.equal(plan(change(binary, binary), file("x\n")), "binary");
+    assert.equal(plan(change(text("caf\u{fffd}\n"), text("tea\n")), file("tea\n")), "encoding");
+    assert.equal(plan(change(text("x\n"), text("caf\u{fffd}\n")), file(undefined)), "changed-since");
+  });
+
+  it("never drops a line that someone else wrote, whatever the texts", () => {
+    const own = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 12 });
+    const since = fc.array(fc.tuple(fc.nat(12), fc.boolean()), { minLength: 1, maxLength: 4 });
+    const joined = (found: readonly string[]): string => found.map((line) => `${line}\n`).join("");
+    fc.assert(
+      fc.property(own, own, fc.boolean(), fc.boolean(), since, (old, left, wasThere, isThere, edits) => {
+        const present: string[] = isThere ? [...left] : [];
+        edits.forEach(([at, isReplacing], n) => present.splice(at, isReplacing ? 1 : 0, `other's ${n}`));
+        const of = change(wasThere ? text(joined(old)) : absent, isThere ? text(joined(left)) : absent);
+        const planned = planOf(of, file(joined(present)), false);
+        if (typeof planned === "string") return;
+        assert.notEqual(planned.kind, "delete");
+        if (planned.kind !== "write") return;
+        const after = planned.text.split("\n");
+        for (const line of present.filter((one) => one.startsWith("other's")))
+          assert.ok(after.includes(line));
+      }),
+    );
+  });
+
+  it("looks for a running task or subtask, and names the file and who else works on it", () => {
+    const found = { name: "src/file.txt", present: file("one\nTWO\nthree\n") };
+    const planned = (of: FileChange, running: readonly string[]): string => {
+      const child = (id: string) => ({
+        status: running.includes(id) ? "running" : "completed",
+        description: `Task ${id}`,
+      });
+      const descendantsOf = () => [{ id: "sub" }];
+      const engine = { child, descendantsOf } as unknown as Parameters<typeof planRevert>[0];
+      const plan = planRevert(engine, "top", of, found);
+      return plan.kind === "refused" ? `${plan.reason} ${english(plan.why)}` : plan.kind;
+    };
+    assert.equal(planned(edited, []), "write");
+    assert.match(planned(edited, ["top"]), /^at-work src\/file.txt: the task is still running/);
+    assert.match(planned(edited, ["sub"]), /^at-work /);
+    assert.match(
+      planned({ ...edited, workedOnBy: ["a", "b"] }, []),
+      /^worked-on src\/file.txt: also changed by "Task a", "Task b", which/,
+    );
+  });
+});
