@@ -152,7 +152,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   own(new AgentTools({ folders, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
-    keys.set("asyncagents.textEditor", editor !== undefined);
+    keys.set("textEditor", editor !== undefined);
     folders.use(editor && folders.at(editor.document.uri));
   };
   own(vscode.window.onDidChangeActiveTextEditor(useEdited));

@@ -3,43 +3,42 @@ import * as vscode from "vscode";
 /** A step of the walkthrough. */
 export type FirstStep = "connect" | "launch" | "resume" | "agentTools";
 
-/** Values for the `when` clauses of the manifest, by the names used there. */
-interface ContextValues extends Record<`asyncagents.firstSteps.${FirstStep}`, boolean> {
+/** Values for the `when` clauses of the manifest, by the names used there without `asyncagents.`. */
+interface ContextValues extends Record<`firstSteps.${FirstStep}`, boolean> {
   /** The walkthrough was opened in this window. */
-  "asyncagents.firstSteps.shown": boolean;
+  "firstSteps.shown": boolean;
   /** `state`, `failure` and `ownServer` refer to the current folder. */
-  "asyncagents.state":
-    "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
-  "asyncagents.failure": string | undefined;
+  state: "noFolder" | "untrusted" | "disconnected" | "connecting" | "connected" | "reconnecting" | "failed";
+  failure: string | undefined;
   /** At least one folder is connected. */
-  "asyncagents.connected": boolean;
-  "asyncagents.ownServer": boolean;
-  "asyncagents.hasTasks": boolean;
-  "asyncagents.hasFinished": boolean;
-  "asyncagents.hasCleared": boolean;
+  connected: boolean;
+  ownServer: boolean;
+  hasTasks: boolean;
+  hasFinished: boolean;
+  hasCleared: boolean;
   /** There are results that the user has not opened yet. */
-  "asyncagents.hasUnread": boolean;
+  hasUnread: boolean;
   /** There are such results, or requests that wait for the user. */
-  "asyncagents.hasNext": boolean;
-  "asyncagents.filtered": boolean;
-  "asyncagents.filterHidesAll": boolean;
+  hasNext: boolean;
+  filtered: boolean;
+  filterHidesAll: boolean;
   /** At least one of the selected rows is running, has an answer, is a listed task, is a subagent. */
-  "asyncagents.selectionActive": boolean;
-  "asyncagents.selectionAnswered": boolean;
-  "asyncagents.selectionTasks": boolean;
-  "asyncagents.selectionSubagents": boolean;
+  selectionActive: boolean;
+  selectionAnswered: boolean;
+  selectionTasks: boolean;
+  selectionSubagents: boolean;
   /** Whether a text editor is active, as opposed to a webview, an image or the settings. */
-  "asyncagents.textEditor": boolean;
+  textEditor: boolean;
   /** The addresses of the documents in which prompts are written. */
-  "asyncagents.promptEditors": readonly string[];
+  promptEditors: readonly string[];
   /** The addresses of the prompt documents that launch new tasks. */
-  "asyncagents.launchEditors": readonly string[];
+  launchEditors: readonly string[];
   /** Whether changes of a task are listed for review. */
-  "asyncagents.reviewing": boolean;
+  reviewing: boolean;
   /**
    * The paths of the files that diff editors under review show as modified; addresses would differ in a remote window.
    */
-  "asyncagents.reviewedFiles": readonly string[];
+  reviewedFiles: readonly string[];
 }
 
 /** Sets the editor's context keys, each only when its value changes. */
@@ -49,6 +48,6 @@ export class ContextKeys {
   set<K extends keyof ContextValues>(key: K, value: ContextValues[K]): void {
     if (this.values.has(key) && this.values.get(key) === value) return;
     this.values.set(key, value);
-    void vscode.commands.executeCommand("setContext", key, value);
+    void vscode.commands.executeCommand("setContext", `asyncagents.${key}`, value);
   }
 }

@@ -25,7 +25,7 @@ export class FirstSteps implements vscode.Disposable {
   ) {
     const kept = state.get<readonly string[]>(DONE, []);
     this.done = new Set(FIRST_STEPS.filter((step) => kept.includes(step)));
-    for (const step of this.done) keys.set(`asyncagents.firstSteps.${step}`, true);
+    for (const step of this.done) keys.set(`firstSteps.${step}`, true);
     this.subscriptions = new DisposableStore(
       folders.follow(({ connector }) =>
         connector.onDidChange(() => {
@@ -44,13 +44,13 @@ export class FirstSteps implements vscode.Disposable {
   finish(step: FirstStep): void {
     if (this.done.has(step)) return;
     this.done.add(step);
-    this.keys.set(`asyncagents.firstSteps.${step}`, true);
+    this.keys.set(`firstSteps.${step}`, true);
     void this.state.update(DONE, [...this.done]);
   }
 
   /** Marks the walkthrough as open: the editor ignores steps that were true before it first read their condition. */
   shown(): void {
-    this.keys.set("asyncagents.firstSteps.shown", true);
+    this.keys.set("firstSteps.shown", true);
   }
 
   dispose(): void {

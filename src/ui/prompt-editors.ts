@@ -93,9 +93,9 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
 
   private changed(): void {
     const uris = [...this.targets.keys()];
-    this.keys.set("asyncagents.promptEditors", uris);
+    this.keys.set("promptEditors", uris);
     this.keys.set(
-      "asyncagents.launchEditors",
+      "launchEditors",
       uris.filter((uri) => this.targets.get(uri)?.kind === "launch"),
     );
     void this.state.update(TARGETS, Object.fromEntries(this.targets));

@@ -162,6 +162,13 @@ describe("the tree", () => {
     return [...new Set(drawn)].filter((each) => each !== "Marker");
   }
 
+  it("tells the editor again of a change that came while it loaded the rows for the first time", async () => {
+    tree.getChildren();
+    tree.refresh();
+    await until("the change to be repeated", () => drawn.length === 2);
+    assert.deepEqual(drawn, ["root", "root"]);
+  });
+
   it("shows what is being launched until its task has a row", async () => {
     const [folder = assert.fail()] = folders.all;
     await add("Earlier");

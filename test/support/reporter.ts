@@ -20,21 +20,25 @@ export default class ResultReporter extends Mocha.reporters.Spec {
     };
     if (!suite) throw new Error("The reporter needs the name of the suite: --reporter-option suite=NAME");
     const { EVENT_TEST_PASS, EVENT_TEST_FAIL, EVENT_TEST_PENDING, EVENT_RUN_END } = Mocha.Runner.constants;
-    const tests: TestResult[] = [];
+    const tests: (() => TestResult)[] = [];
+    // Hooks after a failed test add to its error.
     const record = (state: TestState) => (test: Mocha.Test, error?: Error) =>
-      void tests.push({
+      void tests.push(() => ({
         title: test.title,
         fullTitle: test.fullTitle(),
         state,
         milliseconds: test.duration ?? 0,
         ...(error && { error: error.message }),
-      });
+      }));
     runner.on(EVENT_TEST_PASS, record("passed"));
     runner.on(EVENT_TEST_FAIL, record("failed"));
     runner.on(EVENT_TEST_PENDING, record("pending"));
     runner.once(EVENT_RUN_END, () => {
       mkdirSync(directory, { recursive: true });
-      writeFileSync(join(directory, `${suite}.json`), JSON.stringify({ tests }, undefined, 2));
+      writeFileSync(
+        join(directory, `${suite}.json`),
+        JSON.stringify({ tests: tests.map((test) => test()) }, undefined, 2),
+      );
     });
   }
 }

@@ -109,7 +109,7 @@ export class ChangesView implements vscode.Disposable, vscode.TreeDataProvider<C
 
   private list(nodes: readonly ChangeNode[]): void {
     this.nodes = nodes;
-    this.keys.set("asyncagents.reviewing", nodes.length > 0);
+    this.keys.set("reviewing", nodes.length > 0);
     this.changed.fire();
   }
 }

@@ -203,7 +203,7 @@ export class Review implements vscode.Disposable {
       const isLeft = change && this.pendingPaths.get(change.taskID)?.has(change.path);
       return (isLeft && modifiedPath(activeTab)) || [];
     });
-    this.parts.keys.set("asyncagents.reviewedFiles", paths);
+    this.parts.keys.set("reviewedFiles", paths);
   }
 
   /** The listed changes of a task; otherwise reads them from the server, without starting one. */

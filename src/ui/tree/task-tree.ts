@@ -4,6 +4,7 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
+import { FirstLoad } from "./first-load.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
 import { launchingItem, LaunchingRows, unreadableItem } from "./other-rows.ts";
@@ -53,6 +54,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** For each drawn row, whether it has been expanded since it got child rows. */
   private readonly wereOpen = new Map<ChildNode, boolean>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
+  private readonly firstLoad = new FirstLoad(() => this.changes.fire(undefined));
   private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly subscriptions: vscode.Disposable;
   readonly onDidChangeTreeData = this.changes.event;
@@ -73,6 +75,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       this.follow(before, after);
     this.subscriptions = vscode.Disposable.from(
       this.launching,
+      this.firstLoad,
+      this.changes.event(() => this.firstLoad.changed()),
       folders.onDidChange(() => this.refresh()),
       folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
       options.onDidChange(() => this.refresh()),
@@ -127,6 +131,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   getChildren(element?: Node): Node[] {
+    this.firstLoad.asked();
     if (element instanceof UnreadableNode || element instanceof LaunchingNode) return [];
     if (element instanceof BatchNode || element instanceof GroupNode)
       return [...(this.levels.arrange(element.parentSessionID).members.get(element) ?? [])];
@@ -189,9 +194,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof LaunchingNode) return launchingItem(element);
     if (element instanceof FolderNode) {
       const folder = folderOf(this.folders, element);
-      return folder
-        ? folderItem(folder, this.known, this.launching.in(folder).length > 0)
-        : new vscode.TreeItem(vscode.l10n.t("No longer available"));
+      return folder ? folderItem(folder, this.known, this.launching.in(folder).length > 0) : goneItem();
     }
     if (element instanceof GroupNode) {
       const children = this.levels.childrenIn(element);
@@ -208,7 +211,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       return batchItem(element, tasks, descendant, this.countUnread(tasks));
     }
     const child = this.known.child(element.id);
-    if (!child) return new vscode.TreeItem(vscode.l10n.t("No longer available"));
+    if (!child) return goneItem();
     this.followTime(element, child);
     return childItem(child, {
       now: Date.now(),
@@ -380,6 +383,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     }
     this.tick();
   }
+}
+
+/** What the editor still asks for after it is gone. */
+function goneItem(): vscode.TreeItem {
+  return new vscode.TreeItem(vscode.l10n.t("No longer available"));
 }
 
 /** Whether a child has a row if no filter hides it. */

@@ -179,44 +179,44 @@ export class TaskView implements vscode.Disposable {
   private update(): void {
     clearTimeout(this.pendingUpdate);
     this.pendingUpdate = undefined;
-    const { known, folders, keys, unread } = this.parts;
+    const { known, folders, keys, unread, options, daemon } = this.parts;
     const { all, current } = folders;
     const requests = known.openRequests();
     const unreadTasks = unread.list();
-    keys.set("asyncagents.hasUnread", unreadTasks.length > 0);
-    keys.set("asyncagents.hasNext", unreadTasks.length + requests.length > 0);
+    keys.set("hasUnread", unreadTasks.length > 0);
+    keys.set("hasNext", unreadTasks.length + requests.length > 0);
     const state = current?.connector.state ?? { kind: "disconnected" as const };
-    const children = this.sessionIDs.flatMap((id) => this.parts.known.children(id));
+    const { sessionIDs } = this;
+    const children = sessionIDs.flatMap((id) => known.children(id));
     const filtered = this.filtered();
-    this.parts.keys.set("asyncagents.state", viewState(state));
-    this.parts.keys.set("asyncagents.failure", state.kind === "failed" ? state.failure.code : undefined);
-    this.parts.keys.set(
-      "asyncagents.connected",
+    keys.set("state", viewState(state));
+    keys.set("failure", state.kind === "failed" ? state.failure.code : undefined);
+    keys.set(
+      "connected",
       all.some(({ connector }) => connector.state.kind === "connected"),
     );
-    this.parts.keys.set("asyncagents.ownServer", state.kind === "connected" && state.own);
-    const { showsCleared } = this.parts.options;
-    const hasCleared = this.sessionIDs.some((id) => known.cleared(id).length > 0);
-    this.parts.keys.set("asyncagents.hasTasks", children.length > 0 || (showsCleared && hasCleared));
-    this.parts.keys.set("asyncagents.hasCleared", hasCleared);
-    this.parts.keys.set(
-      "asyncagents.hasFinished",
-      children.some((child) => isFinished(this.parts.known, child)),
+    keys.set("ownServer", state.kind === "connected" && state.own);
+    const hasCleared = sessionIDs.some((id) => known.cleared(id).length > 0);
+    keys.set("hasTasks", children.length > 0 || (options.showsCleared && hasCleared));
+    keys.set("hasCleared", hasCleared);
+    keys.set(
+      "hasFinished",
+      children.some((child) => isFinished(known, child)),
     );
-    this.parts.keys.set("asyncagents.filtered", filtered !== undefined);
-    this.parts.keys.set("asyncagents.filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
+    keys.set("filtered", filtered !== undefined);
+    keys.set("filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
     const isGrouped = all.length > 1;
     this.view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
     this.view.badge = badge(requests, unreadTasks);
     this.view.message = [
-      this.parts.daemon.message ?? "",
+      daemon.message ?? "",
       // The rows of folders show the state of each connection.
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),
       // An empty view says itself that all rows are hidden, and offers to clear the filter.
       filtered && filtered.all > 0 && (filtered.shown > 0 || isGrouped)
-        ? filterMessage(this.parts.options.filter, filtered)
+        ? filterMessage(options.filter, filtered)
         : "",
     ]
       .filter(Boolean)
@@ -245,13 +245,13 @@ export class TaskView implements vscode.Disposable {
         return batchMembers(this.parts.known, node.parentSessionID, node.batchID);
       return node instanceof ChildNode ? (this.parts.known.child(node.id) ?? []) : [];
     });
-    this.parts.keys.set("asyncagents.selectionActive", tasks.some(isRunning));
-    this.parts.keys.set("asyncagents.selectionAnswered", tasks.some(isAnswered));
+    this.parts.keys.set("selectionActive", tasks.some(isRunning));
+    this.parts.keys.set("selectionAnswered", tasks.some(isAnswered));
     this.parts.keys.set(
-      "asyncagents.selectionTasks",
+      "selectionTasks",
       tasks.some((child) => isTask(child) && !isCleared(child)),
     );
-    this.parts.keys.set("asyncagents.selectionSubagents", !tasks.every(isTask));
+    this.parts.keys.set("selectionSubagents", !tasks.every(isTask));
   }
 
   /** Shown above tasks that may be out of date; an empty view shows its welcome content instead, except for details. */

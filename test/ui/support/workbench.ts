@@ -86,6 +86,9 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   return workbench;
 }
 
+/** What VS Code shows in front of everything else. */
+const MESSAGES = ".notification-list-item, .monaco-dialog-box, .quick-input-widget, .monaco-menu";
+
 /**
  * Fixes the variable from which VS Code reads its language; otherwise VS Code overwrites it without a language pack.
  */
@@ -469,10 +472,17 @@ export class Workbench {
     });
   }
 
-  /** Takes a picture if the test failed; for `afterEach`. */
+  /** Takes a picture if the test failed, and adds to its error what the window shows; for `afterEach`. */
   async recordFailure(test: Mocha.Test | undefined): Promise<void> {
-    if (test?.state === "failed")
-      await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
+    if (test?.state !== "failed") return;
+    await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
+    const shown = [
+      ...(await this.treeItems.evaluateAll((rows) =>
+        rows.map((row) => row.getAttribute("aria-label") ?? ""),
+      )),
+      ...(await this.page.locator(MESSAGES).filter({ visible: true }).allInnerTexts()),
+    ];
+    if (test.err) test.err.message += `\nThe window showed:\n${shown.join("\n")}`;
   }
 
   /** Closes the window; background work continues. */
