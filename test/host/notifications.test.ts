@@ -120,6 +120,17 @@ describe("notifications of ended tasks", () => {
     await tells(500, 'Task "Bad" failed: The key was refused.', 'Task "Told" completed.');
   });
 
+  it("are not shown for a follow-up that the server refused, as the task had ended before", async () => {
+    const before = running("Refused", { status: "resumed", resumeCount: 1 });
+    changes.fire({
+      id: "Refused",
+      before,
+      after: { ...before, status: "completed", resumeCount: 0, endedAt: 1 },
+    });
+    await end(running("Told"));
+    await tells(500, 'Task "Told" completed.');
+  });
+
   it("wait while a failure is shown, and are then counted in one", async () => {
     await end(running("One"), failed);
     await clock.advance(500);

@@ -48,7 +48,7 @@ describe("the first steps", () => {
     tasks.fire({ id: after.id, before: undefined, after });
   };
   const done = (): readonly string[] =>
-    FIRST_STEPS.filter((step) => keys.has(`asyncagents.firstSteps.${step}`));
+    FIRST_STEPS.filter((step) => keys.has(`firstSteps.${step}`));
 
   beforeEach(() => {
     values.clear();
