@@ -47,8 +47,7 @@ describe("the first steps", () => {
     const after = { ...record({}), ...facts } as Task;
     tasks.fire({ id: after.id, before: undefined, after });
   };
-  const done = (): readonly string[] =>
-    FIRST_STEPS.filter((step) => keys.has(`firstSteps.${step}`));
+  const done = (): readonly string[] => FIRST_STEPS.filter((step) => keys.has(`firstSteps.${step}`));
 
   beforeEach(() => {
     values.clear();
