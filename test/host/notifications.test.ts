@@ -122,11 +122,9 @@ describe("notifications of ended tasks", () => {
 
   it("are not shown for a follow-up that the server refused, as the task had ended before", async () => {
     const before = running("Refused", { status: "resumed", resumeCount: 1 });
-    changes.fire({
-      id: "Refused",
-      before,
-      after: { ...before, status: "completed", resumeCount: 0, endedAt: 1 },
-    });
+    const after: Task = { ...before, status: "completed", resumeCount: 0, endedAt: clock.now() };
+    ended.set("Refused", after);
+    changes.fire({ id: "Refused", before, after });
     await end(running("Told"));
     await tells(500, 'Task "Told" completed.');
   });
