@@ -13,11 +13,14 @@ export interface AgentCall {
   readonly messageID?: string | undefined;
   /** Stays the same when the call is repeated. */
   readonly callID?: string | undefined;
-  /** The agents that the user permitted it to launch, for `task` rules whose action is "ask". */
+  /** The agents that its rules ask the user about, and that the user permitted. */
   readonly permitted?: readonly string[] | undefined;
 }
 
 type Rules = readonly PermissionRule[];
+
+/** The permission to launch an agent; its patterns are names of agents. */
+const LAUNCH = "task";
 
 /** The rules of a session in which no agent has worked yet. */
 const NO_LIMITS: Rules = [{ permission: "*", pattern: "*", action: "allow" }];
@@ -62,7 +65,7 @@ export class CallingAgent {
 
   /** Throws a {@link Refusal} if it may not delegate to this agent. */
   requireMayLaunch(agent: string): void {
-    const action = evaluate(this.rules, "task", agent);
+    const action = evaluate(this.rules, LAUNCH, agent);
     if (action === "allow") return;
     if (action === "deny")
       throw new Refusal(
@@ -96,7 +99,7 @@ export class CallingAgent {
     const refused = this.tooStrong(own, present, all);
     return [
       ...all,
-      ...refused.map((name) => ({ permission: "task", pattern: name, action: "deny" as const })),
+      ...refused.map((name) => ({ permission: LAUNCH, pattern: name, action: "deny" as const })),
     ];
   }
 
@@ -109,14 +112,14 @@ export class CallingAgent {
     return this.agents
       .filter(({ permission }) => !isWithin(this.rules, [...permission, ...inherited]))
       .map(({ name }) => name)
-      .filter((name) => evaluate([...own, ...limits], "task", name) !== "deny");
+      .filter((name) => evaluate([...own, ...limits], LAUNCH, name) !== "deny");
   }
 
   private launchable(): readonly string[] {
     return this.agents
       .filter(({ mode, hidden }) => mode !== "primary" && !hidden)
       .map(({ name }) => name)
-      .filter((name) => evaluate(this.rules, "task", name) !== "deny");
+      .filter((name) => evaluate(this.rules, LAUNCH, name) !== "deny");
   }
 
   private rulesOf(agent: string): Rules {

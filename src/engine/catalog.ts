@@ -5,9 +5,6 @@ import { sentence } from "./sentence.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
 import type { ModelRef, TaskRecord } from "./task.ts";
 
-/** The default agent of OpenCode's own task tool. */
-const DEFAULT_AGENT = "general";
-
 /** The agents and models of the server, read once per connection. */
 export class Catalog {
   private agentList: Promise<readonly AgentInfo[]> | undefined;
@@ -29,10 +26,7 @@ export class Catalog {
 
   /** The agents that a task can run as: the default agent first, then those made for tasks. */
   async agents(): Promise<readonly AgentInfo[]> {
-    const visible = (await this.all()).filter(({ hidden }) => !hidden);
-    const rank = ({ name, mode }: AgentInfo): number =>
-      name === DEFAULT_AGENT ? 0 : mode === "primary" ? 2 : 1;
-    return visible.sort((a, b) => rank(a) - rank(b));
+    return (await this.all()).filter(({ hidden }) => !hidden);
   }
 
   private all(): Promise<readonly AgentInfo[]> {

@@ -299,7 +299,8 @@ export class Notices implements Disposable {
 
   private async defaultAgent(): Promise<string> {
     const agents = await this.catalog.agents();
-    return agents.find(({ mode }) => mode !== "subagent")?.name ?? "build";
+    const main = agents.find(({ mode }) => mode !== "subagent");
+    return (main ?? (await this.catalog.agent(undefined, "person"))).name;
   }
 
   private deliverIn(entry: Entry, ms: number): void {

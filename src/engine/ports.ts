@@ -97,6 +97,7 @@ export interface AgentServer {
   /** The sessions that are not idle. That a session is missing does not say how its turn ended. */
   statuses(): Promise<ReadonlyMap<string, SessionStatus>>;
 
+  /** All agents: the default one of subagents first, then the others made for subagents. */
   agents(): Promise<readonly AgentInfo[]>;
   models(): Promise<readonly ModelInfo[]>;
 

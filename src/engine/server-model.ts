@@ -24,7 +24,10 @@ export type SessionStatus =
   /** The model is unavailable. `next` is the time of the next attempt (milliseconds since 1970). */
   | { readonly type: "retry"; readonly attempt: number; readonly message: string; readonly next: number };
 
-/** An error as the server reports it: `name` is its type (`APIError`, `MessageAbortedError`, …). */
+/** The name of the error of a turn that someone stopped. */
+export const ABORTED = "Aborted";
+
+/** An error as the server reports it: `name` is its type (`APIError`, …), or {@link ABORTED}. */
 export interface AgentError {
   readonly name: string;
   readonly message: string;
@@ -50,8 +53,8 @@ export interface AssistantMessageInfo {
   readonly completed?: number | undefined;
   readonly agent: string;
   readonly model: ModelRef;
-  /** Why the model stopped: `stop`, `tool-calls`, `length`, … */
-  readonly finish?: string | undefined;
+  /** Whether the model stopped to call tools, or for another reason. Missing if it was interrupted. */
+  readonly finish?: "tools" | "end" | undefined;
   readonly error?: AgentError | undefined;
   readonly cost: number;
   readonly tokens: TokenUsage;

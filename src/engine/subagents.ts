@@ -6,6 +6,7 @@ import type { EnginePorts } from "./ports.ts";
 import { ProgressTracker } from "./progress.ts";
 import type { TaskRegistry } from "./registry.ts";
 import {
+  ABORTED,
   sessionOf,
   type AgentError,
   type SessionEvent,
@@ -241,7 +242,7 @@ function end(held: TrackedSubagent, progress: ProgressTracker, now: number): voi
   held.toolCalls += toolCalls;
   held.progress = undefined;
   // Aborting a turn that waits for a retry causes no error.
-  if (held.lastError?.name === "MessageAbortedError" || (!held.lastError && retry))
+  if (held.lastError?.name === ABORTED || (!held.lastError && retry))
     held.ending = { status: "cancelled", at: now };
   else if (held.lastError) held.ending = { status: "error", at: now, error: held.lastError };
   else held.ending = { status: "idle", at: now };

@@ -1,5 +1,11 @@
 import { hasArrived } from "./arrival.ts";
-import type { AgentError, AssistantMessageInfo, Message, ToolPart } from "./server-model.ts";
+import {
+  ABORTED,
+  type AgentError,
+  type AssistantMessageInfo,
+  type Message,
+  type ToolPart,
+} from "./server-model.ts";
 
 /** How many of a session's newest messages are read to determine the state of its turn. */
 export const TURN_WINDOW = 20;
@@ -61,12 +67,12 @@ function endOfAnswers(answers: readonly Answer[], last: Answer, at: number): End
   const { info } = last;
   const end = { messageID: info.id, at };
   if (info.error)
-    return info.error.name === "MessageAbortedError"
+    return info.error.name === ABORTED
       ? { kind: "aborted", ...end }
       : { kind: "failed", ...end, error: info.error };
   // Aborting a turn that waits for a retry leaves neither an error nor a reason.
   if (info.finish === undefined) return { kind: "aborted", ...end };
-  if (info.finish === "tool-calls") return { kind: "between-steps", ...end, refused: refusedCall(last) };
+  if (info.finish === "tools") return { kind: "between-steps", ...end, refused: refusedCall(last) };
   if (info.summary) {
     const answer = answers.findLast(({ info }) => !info.summary);
     const message = answer ?? last;

@@ -5,7 +5,7 @@ import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from ".
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
-import type { AgentError, ServerEvent, SessionStatus } from "./server-model.ts";
+import { ABORTED, type AgentError, type ServerEvent, type SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { INTERRUPTED, NEVER_ANSWERED, NEVER_STARTED, promptLost } from "./turn-errors.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
@@ -82,7 +82,7 @@ export class TurnWatcher implements Disposable {
       event.info.completed !== undefined
     ) {
       // After an abort, the session becomes idle before its last message is completed.
-      if (event.info.finish !== "tool-calls") this.settle(entry, "hint");
+      if (event.info.finish !== "tools") this.settle(entry, "hint");
     }
   }
 
@@ -251,9 +251,7 @@ export class TurnWatcher implements Disposable {
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
-      return lastError.name === "MessageAbortedError"
-        ? { type: "cancelled", at: now }
-        : failed(now, lastError);
+      return lastError.name === ABORTED ? { type: "cancelled", at: now } : failed(now, lastError);
     }
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;

@@ -285,7 +285,7 @@ export class OpenCodeAgentServer implements AgentServer {
 
   agents(): Promise<readonly AgentInfo[]> {
     const request = { url: "/agent" } satisfies api.AppAgentsData;
-    return this.reads.run("agents", () => this.call("GET", request, z.array(schemas.agent)));
+    return this.reads.run("agents", () => this.call("GET", request, schemas.agents));
   }
 
   models(): Promise<readonly ModelInfo[]> {

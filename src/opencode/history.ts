@@ -1,6 +1,14 @@
-import type { AgentError, Message, MessageInfo, Part, ToolState } from "../engine/server-model.ts";
+import {
+  ABORTED,
+  type AgentError,
+  type Message,
+  type MessageInfo,
+  type Part,
+  type ToolState,
+} from "../engine/server-model.ts";
 import type { Random } from "../engine/ids.ts";
 import { freshID } from "../engine/ids.ts";
+import { ABORTED_ERROR, CALLS_TOOLS } from "./schemas.ts";
 
 /** An event for the server's `POST /sync/replay`. Takes the changes of one session, numbered without gaps. */
 export interface ReplayEvent {
@@ -110,14 +118,14 @@ function wireInfo(
     path: { cwd: directory, root: directory },
     cost: 0,
     tokens: NO_TOKENS,
-    ...(finish !== undefined && { finish }),
+    ...(finish && { finish: finish === "tools" ? CALLS_TOOLS : "stop" }),
     ...(error && { error: wireError(error) }),
   };
 }
 
 /** Some of the server's errors require data that is not known here, so all but aborts become `UnknownError`. */
 function wireError({ name, message }: AgentError): Record<string, unknown> {
-  return { name: name === "MessageAbortedError" ? name : "UnknownError", data: { message } };
+  return { name: name === ABORTED ? ABORTED_ERROR : "UnknownError", data: { message } };
 }
 
 /** Undefined for parts that models do not read. */

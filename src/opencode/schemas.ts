@@ -1,16 +1,17 @@
 import * as z from "zod/mini";
-import type {
-  AgentError,
-  AgentInfo,
-  Message,
-  MessageInfo,
-  ModelInfo,
-  Part,
-  PermissionRequest,
-  QuestionRequest,
-  Session,
-  SessionStatus,
-  ToolState,
+import {
+  ABORTED,
+  type AgentError,
+  type AgentInfo,
+  type Message,
+  type MessageInfo,
+  type ModelInfo,
+  type Part,
+  type PermissionRequest,
+  type QuestionRequest,
+  type Session,
+  type SessionStatus,
+  type ToolState,
 } from "../engine/server-model.ts";
 import type { ModelRef, TokenUsage } from "../engine/task.ts";
 import { readRecord } from "./record-codec.ts";
@@ -86,12 +87,20 @@ export const sessionStatus = z.discriminatedUnion("type", [
   z.object({ type: z.literal("retry"), attempt: z.number(), message: z.string(), next: z.number() }),
 ]) satisfies z.ZodMiniType<SessionStatus>;
 
+/** The name of the error that OpenCode reports when someone stopped the turn. */
+export const ABORTED_ERROR = "MessageAbortedError";
+/** Why a model stops that calls tools. Other reasons are `stop`, `length`, … */
+export const CALLS_TOOLS = "tool-calls";
+
 /** `data` differs by error type. Its `message`, if any, is readable for users. */
 export const agentError = read(
   z.object({ name: z.string(), data: z.optional(z.unknown()) }),
   ({ name, data }): AgentError => {
     const message = (data as { message?: unknown } | null | undefined)?.message;
-    return { name, message: typeof message === "string" && message ? message : name };
+    return {
+      name: name === ABORTED_ERROR ? ABORTED : name,
+      message: typeof message === "string" && message ? message : name,
+    };
   },
 );
 
@@ -128,9 +137,10 @@ export const messageInfo = z.discriminatedUnion("role", [
       tokens,
       summary: z._default(z.boolean(), false),
     }),
-    ({ time, providerID, modelID, variant, ...info }): MessageInfo => ({
+    ({ time, providerID, modelID, variant, finish, ...info }): MessageInfo => ({
       ...info,
       ...time,
+      finish: finish === undefined ? undefined : finish === CALLS_TOOLS ? "tools" : "end",
       model: modelRef(providerID, modelID, variant),
     }),
   ),
@@ -262,7 +272,7 @@ export const sessionPermissions = read(
   ({ permission }) => permission ?? [],
 );
 
-export const agent = read(
+const agent = read(
   z.object({
     name: z.string(),
     // Fields are null if an agent in the user's configuration does not set them.
@@ -282,6 +292,16 @@ export const agent = read(
     permission: permission ?? [],
   }),
 );
+
+/** The default agent of OpenCode's tool for subagents. */
+const DEFAULT_SUBAGENT = "general";
+
+/** In the order in which they are offered for a task. */
+export const agents = read(z.array(agent), (all): AgentInfo[] => {
+  const rank = ({ name, mode }: AgentInfo): number =>
+    name === DEFAULT_SUBAGENT ? 0 : mode === "primary" ? 2 : 1;
+  return all.toSorted((a, b) => rank(a) - rank(b));
+});
 
 export const models = read(
   z.object({

@@ -174,7 +174,7 @@ describe("adopting subagents that others launched", () => {
     (await window.connection.server.messages(id)).some(
       ({ info }) => info.role === "assistant" && info.completed !== undefined && !isToolStep(info.finish),
     );
-  const isToolStep = (finish: string | undefined): boolean => finish === "tool-calls";
+  const isToolStep = (finish: string | undefined): boolean => finish === "tools";
 
   it("an idle subagent is adopted and resumed in one step", async () => {
     const id = await createBelow();

@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { ABORTED } from "../../src/engine/server-model.ts";
 import { freshID } from "../../src/engine/ids.ts";
 import { ServerFailure } from "../../src/engine/ports.ts";
 import type { TaskRecord, TaskRecordDraft } from "../../src/engine/task.ts";
@@ -257,7 +258,7 @@ describe("Agent server", function () {
       const info = (await server.messages(id)).at(-1)?.info;
       return info?.role === "assistant" && info.error;
     });
-    assert.equal(error.name, "MessageAbortedError");
+    assert.equal(error.name, ABORTED);
   });
 
   it("lists requests even while OpenCode cannot list its permissions", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ServerFailure, type AgentServer } from "../../src/engine/ports.ts";
-import type { Message } from "../../src/engine/server-model.ts";
+import { ABORTED, type Message } from "../../src/engine/server-model.ts";
 import { answerText } from "../../src/engine/turn.ts";
 import { OpenCodeAgentServer } from "../../src/opencode/agent-server.ts";
 import { createClient } from "../../src/opencode/client.ts";
@@ -226,7 +226,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       const [, answer] = messages;
       assert.ok(answer?.info.role === "assistant");
       assert.equal(answer.info.parentID, messageID);
-      assert.equal(answer.info.finish, "stop");
+      assert.equal(answer.info.finish, "end");
       assert.notEqual(answer.info.completed, undefined);
       assert.deepEqual(
         (await server.messages(id, 1)).map(({ info }) => info.id),
@@ -259,7 +259,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
         const last = (await server.messages(id)).at(-1)?.info;
         return last?.role === "assistant" && last.completed !== undefined && last;
       });
-      assert.equal(info.error?.name, "MessageAbortedError");
+      assert.equal(info.error?.name, ABORTED);
       assert.equal(info.finish, undefined);
       assert.ok(!(await server.statuses()).has(id));
     });
@@ -269,6 +269,14 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       await server.prompt(id, { ...envelope(), agent: "nobody", parts: [{ text: "x" }] });
       assert.ok(!(await server.statuses()).has(id));
       assert.deepEqual(await server.messages(id), []);
+    });
+
+    it("lists the default agent of subagents first, and those that aren't made for tasks last", async () => {
+      const agents = await server.agents();
+      assert.equal(agents[0]?.name, "general");
+      const modes = agents.map(({ mode }) => mode);
+      assert.ok(modes.includes("primary"));
+      assert.ok(modes.slice(modes.indexOf("primary")).every((mode) => mode === "primary"));
     });
 
     it("copies a conversation into a session without usage", async () => {

@@ -10,7 +10,7 @@ export function manyResults(answers: number, chars: number): readonly Message[] 
   const messages = Array.from({ length: answers }, (_, at) =>
     agent(
       `a${at}`,
-      { finish: "tool-calls" },
+      { finish: "tools" },
       ...Array.from({ length: 10 }, (_, index) => {
         const id = `call_${at}_${index}`;
         return call(id, { output: `${id} `.padEnd(chars, "lorem ipsum ") });
@@ -30,7 +30,7 @@ export function longHistory(count: number, bytes: number): readonly Message[] {
         ? user(`m${at}`, `Look at part ${at} and say what is wrong with it.`)
         : agent(
             `m${at}`,
-            { finish: at % 4 === 3 ? "stop" : "tool-calls" },
+            { finish: at % 4 === 3 ? "end" : "tools" },
             `Part ${at} throws in its first function, so I go on.`,
             call(`call_${at}`, { output: line.repeat(Math.ceil((size * 4) / 3 / line.length)) }),
           ),

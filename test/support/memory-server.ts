@@ -1,31 +1,32 @@
 import { Emitter } from "../../src/engine/event.ts";
 import { ServerFailure, type AgentServer, type NewSession } from "../../src/engine/ports.ts";
-import type {
-  AgentError,
-  AgentInfo,
-  AssistantMessageInfo,
-  Message,
-  MessageInfo,
-  ModelInfo,
-  Part,
-  PendingRequest,
-  PermissionRequest,
-  PermissionRule,
-  Prompt,
-  PromptPart,
-  RequestAnswer,
-  ServerEvent,
-  Session,
-  SessionChanges,
-  SessionStatus,
-  ToolState,
+import {
+  ABORTED,
+  type AgentError,
+  type AgentInfo,
+  type AssistantMessageInfo,
+  type Message,
+  type MessageInfo,
+  type ModelInfo,
+  type Part,
+  type PendingRequest,
+  type PermissionRequest,
+  type PermissionRule,
+  type Prompt,
+  type PromptPart,
+  type RequestAnswer,
+  type ServerEvent,
+  type Session,
+  type SessionChanges,
+  type SessionStatus,
+  type ToolState,
 } from "../../src/engine/server-model.ts";
 import type { TaskRecord, TaskRecordDraft } from "../../src/engine/task.ts";
 import { encodeRecord, readRecord, RECORD_KEY } from "../../src/opencode/record-codec.ts";
 
 const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
 const MODEL = { providerID: "memory", modelID: "m" };
-const ABORTED: AgentError = { name: "MessageAbortedError", message: "Aborted" };
+const ABORT: AgentError = { name: ABORTED, message: "Aborted" };
 
 /** How a turn ends. */
 export type Ending =
@@ -262,8 +263,8 @@ export class MemoryServer implements AgentServer {
   async agents(): Promise<readonly AgentInfo[]> {
     return [
       { name: "general", mode: "subagent", hidden: false, permission: ALL_ALLOWED },
-      { name: "build", mode: "primary", hidden: false, permission: ALL_ALLOWED },
       { name: "helper", mode: "all", hidden: false, permission: ALL_ALLOWED },
+      { name: "build", mode: "primary", hidden: false, permission: ALL_ALLOWED },
     ];
   }
 
@@ -462,9 +463,9 @@ export class MemoryServer implements AgentServer {
       case "completed": {
         const message = this.openMessage(sessionID);
         if (ending.text !== "") this.storePart(this.textPart(message, ending.text, this.now()));
-        this.storeMessage({ ...message, finish: "stop" });
+        this.storeMessage({ ...message, finish: "end" });
         yield;
-        this.complete(message, { finish: "stop" });
+        this.complete(message, { finish: "end" });
         yield;
         const isOver = !message.summary && this.isAnswered(sessionID);
         if (isOver || this.turn(sessionID).isAborted) return yield* this.becomeIdle(sessionID);
@@ -473,7 +474,7 @@ export class MemoryServer implements AgentServer {
       case "failed":
         return yield* this.endInError(sessionID, ending.error);
       case "aborted":
-        return yield* this.endInError(sessionID, ABORTED);
+        return yield* this.endInError(sessionID, ABORT);
       case "aborted-in-retry":
         this.complete(this.openMessage(sessionID), {});
         yield;
@@ -482,7 +483,7 @@ export class MemoryServer implements AgentServer {
         const message = this.openMessage(sessionID);
         const error = "The user rejected permission to use this tool.";
         this.endTool(message, { status: "error", error, refused: "by-user" });
-        this.complete(message, { finish: "tool-calls" });
+        this.complete(message, { finish: "tools" });
         yield;
         return yield* this.becomeIdle(sessionID);
       }
@@ -614,9 +615,9 @@ export class MemoryServer implements AgentServer {
   private *playTool(sessionID: string): Generator<void, void> {
     const message = this.openMessage(sessionID);
     this.endTool(message, { status: "completed", output: "", title: "done" });
-    this.storeMessage({ ...message, finish: "tool-calls" });
+    this.storeMessage({ ...message, finish: "tools" });
     yield;
-    this.complete(message, { finish: "tool-calls" });
+    this.complete(message, { finish: "tools" });
     yield;
     this.goOn(sessionID);
   }
@@ -677,7 +678,7 @@ export class MemoryServer implements AgentServer {
       .at(-1);
     return (
       last?.finish !== undefined &&
-      last.finish !== "tool-calls" &&
+      last.finish !== "tools" &&
       last.parentID === this.newestPrompt(sessionID)?.id
     );
   }

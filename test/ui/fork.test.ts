@@ -38,7 +38,7 @@ function conversation(): readonly Message[] {
       user(`u${at}`, question),
       agent(
         `c${at}`,
-        { finish: "tool-calls" },
+        { finish: "tools" },
         call(`call_${at}`, {
           input: { filePath: `src/login/step-${at + 1}.ts` },
           output: source.repeat(150),

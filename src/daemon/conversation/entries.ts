@@ -1,5 +1,5 @@
 import { isNotice } from "../../engine/notices.ts";
-import type { Message, MessageInfo, Part } from "../../engine/server-model.ts";
+import { ABORTED, type Message, type MessageInfo, type Part } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";
 import { isSteering } from "../../engine/turn.ts";
@@ -18,8 +18,6 @@ export interface Perspective {
 
 /** The size of an entry in addition to its text, in characters. */
 const ENTRY_SIZE = 200;
-/** Names of the errors that the server reports when someone stopped the turn. */
-const INTERRUPTIONS: ReadonlySet<string> = new Set(["MessageAbortedError"]);
 
 export function perspectiveOf(
   child: Child | undefined,
@@ -84,7 +82,7 @@ function toErrorEntry(info: MessageInfo): ConversationEntry | undefined {
     id: `${info.id}/error`,
     messageID: info.id,
     message: message === "" ? name : message,
-    interrupted: INTERRUPTIONS.has(name),
+    interrupted: name === ABORTED,
   };
 }
 

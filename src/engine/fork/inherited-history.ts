@@ -1,14 +1,15 @@
 import { Refusal } from "../errors.ts";
 import { sentence } from "../sentence.ts";
-import type {
-  AssistantMessageInfo,
-  FilePart,
-  Message,
-  MessageInfo,
-  OtherPart,
-  Part,
-  TextPart,
-  ToolPart,
+import {
+  ABORTED,
+  type AssistantMessageInfo,
+  type FilePart,
+  type Message,
+  type MessageInfo,
+  type OtherPart,
+  type Part,
+  type TextPart,
+  type ToolPart,
 } from "../server-model.ts";
 import { MAX_FILE_URL, describeFile } from "./file-text.ts";
 
@@ -184,7 +185,7 @@ function isCompaction(part: Part): part is OtherPart {
 
 /** Whether models are sent this message. Answers that ended in an error are not sent, unless they were aborted. */
 function isSent({ info }: Message): boolean {
-  return info.role === "user" || !info.error || info.error.name === "MessageAbortedError";
+  return info.role === "user" || !info.error || info.error.name === ABORTED;
 }
 
 function isBeingWritten({ info }: Message): boolean {

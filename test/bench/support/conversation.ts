@@ -39,7 +39,7 @@ function answer(index: number, size: Lengths): Message {
       completed: index,
       agent: "build",
       model: { providerID: "fake", modelID: "m" },
-      finish: "tool-calls",
+      finish: "tools",
       cost: 0,
       tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
       summary: false,

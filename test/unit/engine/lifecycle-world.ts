@@ -391,7 +391,7 @@ function turnOf(messages: readonly Message[], promptMessageID: string) {
       last?.role === "assistant" &&
       last.completed !== undefined &&
       last.error === undefined &&
-      last.finish === "stop",
+      last.finish === "end",
   };
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ABORTED } from "../../../src/engine/server-model.ts";
 import { answerText, readTurn, STEERING_MARK, TURN_WINDOW } from "../../../src/engine/turn.ts";
 import { answer, prompt, textPart, toolPart } from "./builders.ts";
 
@@ -8,7 +9,7 @@ const read = (...messages: Parameters<typeof readTurn>[0]): ReturnType<typeof re
 describe("the state of a turn", () => {
   it("unseen if the server does not have the prompt", () => {
     assert.equal(read().kind, "unseen");
-    assert.equal(read(prompt("msg_other"), answer({ completed: 2_000, finish: "stop" })).kind, "unseen");
+    assert.equal(read(prompt("msg_other"), answer({ completed: 2_000, finish: "end" })).kind, "unseen");
   });
 
   it("unseen if the server does not have all of the prompt", () => {
@@ -19,7 +20,7 @@ describe("the state of a turn", () => {
   });
 
   it("unanswered if nothing follows the prompt, whatever came before it", () => {
-    assert.equal(read(answer({ completed: 500, finish: "stop" }), prompt()).kind, "unanswered");
+    assert.equal(read(answer({ completed: 500, finish: "end" }), prompt()).kind, "unanswered");
   });
 
   it("open while the last answer is not completed, with a mark that changes as it grows", () => {
@@ -32,29 +33,29 @@ describe("the state of a turn", () => {
   it("completed by the last answer, at the time it was completed", () => {
     const turn = read(
       prompt(),
-      answer({ id: "msg_1", completed: 1_500, finish: "tool-calls" }),
-      answer({ id: "msg_2", completed: 2_000, finish: "stop" }),
+      answer({ id: "msg_1", completed: 1_500, finish: "tools" }),
+      answer({ id: "msg_2", completed: 2_000, finish: "end" }),
     );
     assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000, answer: "" });
   });
 
   it("completed even if a message was queued after the answer", () => {
     assert.equal(
-      read(prompt(), answer({ completed: 2_000, finish: "stop" }), prompt("msg_queued")).kind,
+      read(prompt(), answer({ completed: 2_000, finish: "end" }), prompt("msg_queued")).kind,
       "completed",
     );
   });
 
   it("completed in a turn so long that its prompt is no longer read", () => {
     const steps = Array.from({ length: TURN_WINDOW }, (_, i) =>
-      answer({ id: `msg_${i}`, completed: i, finish: "tool-calls" }),
+      answer({ id: `msg_${i}`, completed: i, finish: "tools" }),
     );
-    steps[TURN_WINDOW - 1] = answer({ id: "msg_last", completed: 99, finish: "stop" });
+    steps[TURN_WINDOW - 1] = answer({ id: "msg_last", completed: 99, finish: "end" });
     assert.deepEqual(read(...steps), { kind: "completed", messageID: "msg_last", at: 99, answer: "" });
   });
 
   it("aborted after the server's abort error, or an end with neither error nor reason", () => {
-    const error = { name: "MessageAbortedError", message: "Aborted" };
+    const error = { name: ABORTED, message: "Aborted" };
     assert.equal(read(prompt(), answer({ completed: 2_000, error })).kind, "aborted");
     assert.equal(read(prompt(), answer({ completed: 2_000 })).kind, "aborted");
   });
@@ -71,15 +72,15 @@ describe("the state of a turn", () => {
 
   it("between steps after tool calls, with the tool whose permission was rejected", () => {
     const refused = toolPart("a", "bash", "error", { refused: "by-user" });
-    const turn = read(prompt(), answer({ completed: 2_000, finish: "tool-calls" }, [refused]));
+    const turn = read(prompt(), answer({ completed: 2_000, finish: "tools" }, [refused]));
     assert.deepEqual(turn, { kind: "between-steps", messageID: "msg_answer", at: 2_000, refused: "bash" });
   });
 
   it("compacted if a summary follows the answer, and the summary is not the answer", () => {
     const turn = read(
       prompt(),
-      answer({ id: "msg_1", completed: 1_500, finish: "stop" }),
-      answer({ id: "msg_2", completed: 2_000, finish: "stop", summary: true }),
+      answer({ id: "msg_1", completed: 1_500, finish: "end" }),
+      answer({ id: "msg_2", completed: 2_000, finish: "end", summary: true }),
     );
     assert.deepEqual(turn, { kind: "compacted", answer: "", messageID: "msg_1", at: 2_000 });
   });
@@ -94,18 +95,15 @@ describe("the state of a turn", () => {
     const unanswered = { kind: "unanswered", asked: "msg_steering" };
 
     it("unanswered until a model was asked with the message, even if it was stored before the answer", () => {
-      const before = answer({ completed: 2_000, finish: "stop" });
+      const before = answer({ completed: 2_000, finish: "end" });
       assert.deepEqual(read(prompt(), before, steering), unanswered);
       assert.deepEqual(read(prompt(), steering, before), unanswered);
-      assert.deepEqual(
-        read(prompt(), answer({ completed: 2_000, finish: "tool-calls" }), steering),
-        unanswered,
-      );
+      assert.deepEqual(read(prompt(), answer({ completed: 2_000, finish: "tools" }), steering), unanswered);
     });
 
     it("completed by the answer to the message or to a later one", () => {
       for (const parentID of ["msg_steering", "msg_later"]) {
-        const last = answer({ id: "msg_2", parentID, completed: 2_000, finish: "stop" });
+        const last = answer({ id: "msg_2", parentID, completed: 2_000, finish: "end" });
         assert.equal(read(prompt(), steering, prompt("msg_later"), last).kind, "completed");
       }
     });
@@ -118,7 +116,7 @@ describe("the state of a turn", () => {
     });
 
     it("not affected by one of an earlier turn", () => {
-      const last = answer({ id: "msg_2", completed: 2_000, finish: "stop" });
+      const last = answer({ id: "msg_2", completed: 2_000, finish: "end" });
       assert.equal(read(steering, prompt(), last).kind, "completed");
     });
   });

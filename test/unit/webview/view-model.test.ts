@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 
+import { ABORTED } from "../../../src/engine/server-model.ts";
 import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
@@ -94,7 +95,7 @@ describe("the output panel's view model", () => {
       .assistant({ error: { name: "APIError", message: "" } })
       .text("so far");
     const aborted = new FakeTranscript().assistant({
-      error: { name: "MessageAbortedError", message: "Aborted" },
+      error: { name: ABORTED, message: "Aborted" },
     });
     const [text, error] = entries(failed);
     assert.equal(text?.kind, "text");

@@ -77,7 +77,7 @@ export function agent(
       completed: 1,
       agent: "build",
       model: { providerID: "fake", modelID: "m" },
-      finish: "stop",
+      finish: "end",
       cost: 0,
       tokens: NO_TOKENS,
       summary: false,

@@ -3,7 +3,7 @@ import type { Refusal } from "../../../../src/engine/errors.ts";
 import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
 import { IN_PROGRESS, inheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import { NOTICE_MARK } from "../../../../src/engine/notices.ts";
-import type { Message } from "../../../../src/engine/server-model.ts";
+import { ABORTED, type Message } from "../../../../src/engine/server-model.ts";
 import { recordedTurns } from "../../../support/recordings.ts";
 import { agent, call, file, ids, inOrder, mark, reasoning, text, user, words } from "./conversation.ts";
 
@@ -46,7 +46,7 @@ describe("what a fork inherits", () => {
   });
 
   it("keeps what an aborted turn did, and leaves out an answer that ended in an error", () => {
-    const aborted = { name: "MessageAbortedError", message: "Aborted" };
+    const aborted = { name: ABORTED, message: "Aborted" };
     const failed = { name: "APIError", message: "Overloaded" };
     const { messages } = inheritedHistory([
       user("u1", "Go."),
@@ -204,7 +204,7 @@ describe("what a fork inherits of a compacted conversation", () => {
   it("is everything if the summary failed or is unfinished", () => {
     for (const facts of [
       { finish: undefined, completed: undefined },
-      { finish: "error", error: { name: "ContextOverflowError", message: "Too large" } },
+      { finish: "end", error: { name: "ContextOverflowError", message: "Too large" } },
     ]) {
       const source = [user("u1", "old"), user("k1", mark("compaction")), summary("s1", "k1", facts)];
       assert.equal(inheritedHistory(source).messages[0]?.info.id, "u1");
