@@ -172,9 +172,8 @@ describe("adopting subagents that others launched", () => {
 
   const answered = async (id: string): Promise<boolean> =>
     (await window.connection.server.messages(id)).some(
-      ({ info }) => info.role === "assistant" && info.completed !== undefined && !isToolStep(info.finish),
+      ({ info }) => info.role === "assistant" && info.completed !== undefined && info.finish !== "tools",
     );
-  const isToolStep = (finish: string | undefined): boolean => finish === "tools";
 
   it("an idle subagent is adopted and resumed in one step", async () => {
     const id = await createBelow();
