@@ -5,7 +5,7 @@ import { messageOf } from "../../src/engine/errors.ts";
 import { NOTICE_MARK } from "../../src/engine/notices.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { DaemonDesk } from "../support/daemon.ts";
-import { storedMessages } from "../support/engine.ts";
+import { endsOf, storedMessages } from "../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { script, type ScriptedModel } from "../support/scripted-model.ts";
 import { mountSmall, unmount } from "../support/small-disk.ts";
@@ -257,12 +257,15 @@ class Round implements Field {
 
   private async checkNotices(tasks: readonly Task[]): Promise<void> {
     const messages = await storedMessages(this.server ?? this.desk, this.parent);
-    const told = messages.map(({ parts }) => parts.map((part) => part.metadata?.[NOTICE_MARK]));
-    for (const { id, description, resumeCount, notice } of tasks) {
-      const count = told.filter((marks) => marks.includes(id)).length;
-      const detail = `${description}: ${count} notices, ${resumeCount + 1} ends, ${JSON.stringify(notice)}`;
-      if (count > resumeCount + 1) this.note("told twice", detail);
-      if (count < resumeCount + 1) this.note("told never", detail);
+    for (const task of tasks) {
+      const notices = messages.flatMap(({ info, parts }) => {
+        const part = parts.find(({ metadata }) => metadata?.[NOTICE_MARK] === task.id);
+        return part?.type === "text" ? [`${info.id} ${part.text}`] : [];
+      });
+      const ends = endsOf(task);
+      const detail = `${task.description}: ${ends} ends, notices ${JSON.stringify(notices)}, last ${JSON.stringify(task.notice)}`;
+      if (notices.length > ends) this.note("told twice", detail);
+      if (notices.length < ends) this.note("told never", detail);
     }
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { AgentServer } from "../../src/engine/ports.ts";
 import type { Prompt } from "../../src/engine/server-model.ts";
 import type { openWindow } from "../support/engine.ts";
-import { createSession, ended, notices, type EngineWindow } from "../support/engine.ts";
+import { createSession, ended, endsOf, notices, type EngineWindow } from "../support/engine.ts";
 import { replacing } from "../support/mortal-server.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
 import { script, type ScriptedModel } from "../support/scripted-model.ts";
@@ -160,6 +160,8 @@ describe("prompts that the server accepts and loses", function () {
     const task = await ended(next, id, 60_000);
     assert.deepEqual([task.status, task.error?.name], ["error", "PromptLost"]);
     assert.match(task.error?.message ?? "", /follow-up was lost.*Continue/);
+    assert.deepEqual([task.resumeCount, endsOf(task)], [0, 2]);
+    await until("the notice of each end", async () => (await notices(server, parent)).length === 2);
     assert.equal(model.requests.length, asked);
   });
 

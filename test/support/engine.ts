@@ -176,6 +176,11 @@ export async function storedMessages(
   return (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredMessage[];
 }
 
+/** How often a task has ended. A lost follow-up ended too, though it doesn't count as a resume. */
+export function endsOf({ spans = [] }: Task): number {
+  return 1 + spans.filter(([what]) => what === "turn").length;
+}
+
 /** The notices in a session: the visible line and the hidden text of each. */
 export async function notices(
   server: Pick<OpenCodeServer, "fetch">,

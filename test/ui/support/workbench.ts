@@ -529,14 +529,24 @@ export class Workbench {
 
   /** Waits for pages that are loading in editors: these may have or take the focus, but don't receive keys yet. */
   private async hearsKeys(): Promise<void> {
-    await this.page.waitForFunction(() =>
-      [...document.querySelectorAll<HTMLIFrameElement>("iframe.webview")]
-        .filter((outer) => outer.checkVisibility({ visibilityProperty: true }))
-        .every(({ contentDocument }) => {
-          const shown = contentDocument?.querySelector<HTMLIFrameElement>("#active-frame");
-          const isLoading = contentDocument?.querySelector("#pending-frame") !== null;
-          return shown?.contentDocument?.readyState === "complete" && !isLoading;
-        }),
+    await until(
+      "the pages in the window to load",
+      async () => {
+        const loading = await this.page.evaluate(() =>
+          [...document.querySelectorAll<HTMLIFrameElement>("iframe.webview")]
+            .filter((outer) => outer.checkVisibility({ visibilityProperty: true }))
+            .map(({ contentDocument }) =>
+              ["#active-frame", "#pending-frame"].map((id) => {
+                const frame = contentDocument?.querySelector<HTMLIFrameElement>(id);
+                return frame ? (frame.contentDocument?.readyState ?? "without a document") : "absent";
+              }),
+            )
+            .filter(([active, pending]) => active !== "complete" || pending !== "absent"),
+        );
+        if (loading.length > 0) throw new Error(`active and pending frame: ${loading.join(" | ")}`);
+        return true;
+      },
+      30_000,
     );
   }
 
