@@ -58,6 +58,7 @@ async function openWindow(
   { server, model, home = hermeticHome(), shows = hasNoTasks, ...options }: WindowOptions,
 ): Promise<Workbench> {
   const opened = await startWorkbench({
+    fewBuiltIns: true,
     env: hermeticEnv(home, model && modelConfig(model)),
     ...(server && { folder: server.directory }),
     ...options,

@@ -27,6 +27,8 @@ export type Theme = keyof typeof themes;
 export interface WorkbenchOptions {
   /** The folder with installed extensions; by default one that contains the packaged extension. */
   readonly extensions?: string;
+  /** See `VsCodeOptions`. */
+  readonly fewBuiltIns?: boolean;
   readonly settings?: Settings;
   /** Added to the environment of the extension host. */
   readonly env?: NodeJS.ProcessEnv;
@@ -59,6 +61,7 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   const server = await startVsCodeServer({
     userDirectory,
     extensionsDirectory: options.extensions ?? installedExtension(),
+    fewBuiltIns: options.fewBuiltIns,
     settings,
     workspaceTrust: options.trust === false,
     reconnectionGrace: options.reconnectionGrace,
