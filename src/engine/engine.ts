@@ -291,13 +291,6 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
     return this.parts.worktrees;
   }
 
-  /** The latest prompt of the task. Undefined if it no longer exists. */
-  async prompt(taskID: string): Promise<string | undefined> {
-    const { id, promptMessageID } = this.registry.find(taskID).record;
-    const message = await this.ports.server.message(id, promptMessageID);
-    return message && answerText(message);
-  }
-
   /** The latest answer in a session. Undefined if there is none. */
   async lastAnswer(sessionID: string): Promise<string | undefined> {
     return lastAnswer(await this.ports.server.messages(sessionID, TURN_WINDOW));

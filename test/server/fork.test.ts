@@ -8,7 +8,7 @@ import { ServerFailure } from "../../src/engine/ports.ts";
 import { shortID } from "../../src/engine/task.ts";
 import { runOf } from "../../src/tools/runs.ts";
 import type { ToolContext } from "../../src/tools/tool.ts";
-import { storedMessages } from "../support/engine.ts";
+import { promptText, storedMessages } from "../support/engine.ts";
 import { carryOn, Forking, REBUILDING, SUMMARY, WAYS, type Way } from "../support/forking.ts";
 import { agent, call, manyResults, PIXEL, spoken, user } from "../support/histories.ts";
 import type { Heard, Received } from "../support/received.ts";
@@ -108,7 +108,7 @@ describe("Forks", () => {
         assert.equal(session?.parentID, forks.parent);
         assert.equal(session?.title, "Fork");
         assert.equal(session?.agent, "build");
-        assert.equal(await forks.engine.prompt(task.id), carryOn());
+        assert.equal(await promptText(forks.real, task), carryOn());
       });
 
     interface Conversation {
@@ -864,7 +864,7 @@ describe("Forks", () => {
         assert.equal((await cancelling).status, "cancelled");
         assert.equal(isWriting, moment === "written");
         assert.deepEqual(starts, [false]);
-        assert.equal(await forks.engine.prompt(id), carryOn());
+        assert.equal(await promptText(forks.real, forks.engine.get(id)), carryOn());
         // Anything pending would have happened before this task ends.
         await forks.ended(await forks.launch({ fork: undefined }));
         assert.equal(forks.engine.get(id)?.status, "cancelled");

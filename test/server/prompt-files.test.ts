@@ -6,7 +6,7 @@ import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { PromptFile } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
+import { createSession, ended, openWindow, promptText, type EngineWindow } from "../support/engine.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
 import { messageText, script, type ModelMessage, type ScriptedModel } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
@@ -70,7 +70,7 @@ describe("files that are sent with a prompt", () => {
     assert.match(text, /^Look at it\./);
     for (const line of ["3: line 3", "4: line 4", "5: line 5"]) assert.ok(text.includes(line), line);
     assert.ok(!text.includes("line 6"));
-    assert.equal(await window.engine.prompt(task.id), "Look at it.");
+    assert.equal(await promptText(window.connection.server, task), "Look at it.");
     assert.equal(task.description, "Look at it.");
     const { parts } = (await window.connection.server.message(task.id, task.promptMessageID)) ?? {
       parts: [],

@@ -6,6 +6,7 @@ import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import type { AgentServer, Clock, Logger, TaskMemoryStore } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { TokenCounter } from "../../src/engine/token-counter.ts";
+import { answerText } from "../../src/engine/turn.ts";
 import { OpenCodeConnection, type ConnectionOptions } from "../../src/opencode/connection.ts";
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import type { OpenCodeServer } from "./opencode.ts";
@@ -174,6 +175,15 @@ export async function storedMessages(
   sessionID: string,
 ): Promise<readonly StoredMessage[]> {
   return (await (await server.fetch(`/session/${sessionID}/message`)).json()) as StoredMessage[];
+}
+
+/** The text of the prompt that began the task's current or last turn. */
+export async function promptText(
+  server: Pick<AgentServer, "message">,
+  task: Pick<Task, "id" | "promptMessageID"> | undefined,
+): Promise<string> {
+  const message = task && (await server.message(task.id, task.promptMessageID));
+  return message ? answerText(message) : "";
 }
 
 /** How often a task has ended. A lost follow-up ended too, though it doesn't count as a resume. */

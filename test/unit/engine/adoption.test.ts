@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Task } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer, type Ending } from "../../support/memory-server.ts";
+import { promptText } from "../../support/engine.ts";
 import { until } from "../../support/wait.ts";
 import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
 
@@ -59,7 +60,7 @@ describe("Adoption", () => {
     server.finish(id, "Found.");
     await settled();
     assert.deepEqual([window.engine.get(id)?.status, window.engine.get(id)?.toolCalls], ["completed", 2]);
-    assert.equal(await window.engine.prompt(id), "Once more.");
+    assert.equal(await promptText(server, window.engine.get(id)), "Once more.");
   });
 
   for (const [how, ending, status, error] of [
@@ -97,7 +98,7 @@ describe("Adoption", () => {
     server.finish(id, "Found.");
     const task = await adopt(id);
     assert.equal(task.status, "completed");
-    assert.equal(await window.engine.prompt(id), "Look.");
+    assert.equal(await promptText(server, window.engine.get(id)), "Look.");
   });
 
   it("notifies a parent whose server died, even if the call that waited there stays open", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Refusal } from "../../../src/engine/errors.ts";
+import { promptText } from "../../support/engine.ts";
 import { settled } from "../../support/manual-clock.ts";
 import { ToolWindow } from "./tool-window.ts";
 
@@ -32,7 +33,7 @@ describe("asyncagents_task", () => {
         callID: "msg_asking/call_1",
       },
     );
-    assert.equal(await window.engine.prompt(task.id), "Find the bug.\nThen report.");
+    assert.equal(await promptText(window.server, task), "Find the bug.\nThen report.");
     assert.equal(title, "Launched task memory: Bug hunt");
     assert.equal(
       text,
@@ -121,7 +122,7 @@ describe("asyncagents_task", () => {
     });
     assert.equal(window.task(id).status, "resumed");
     assert.equal(window.task(id).resumeCount, 1);
-    assert.equal(await window.engine.prompt(id), "And 43?");
+    assert.equal(await promptText(window.server, window.task(id)), "And 43?");
     assert.equal(title, "Resumed task memory: Work.");
     assert.match(text, /^Status: resumed \(thinking\)$/m);
     assert.match(text, /You will be notified/);
