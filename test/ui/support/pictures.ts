@@ -1,5 +1,5 @@
 import type { Settings } from "../../vscode/host.ts";
-import type { Rectangle, Workbench } from "./workbench.ts";
+import { picturesWanted, type Rectangle, type Workbench } from "./workbench.ts";
 
 /** With these settings a window follows the system's theme, so that the theme can change while things are open. */
 export const systemTheme: Settings = {
@@ -10,15 +10,12 @@ export const systemTheme: Settings = {
 
 const CLASSES = { light: "vs", dark: "vs-dark" } as const;
 
-/**
- * Takes a picture of a window with {@link systemTheme} in the dark theme, with `TEST_PICTURES=all` also in the light
- * theme. The pictures are only for people to look at; no test depends on them.
- */
+/** Takes pictures of a window with {@link systemTheme} in the light and the dark theme, and leaves it dark. */
 export async function takePictures(workbench: Workbench, name: string, clip?: Rectangle): Promise<void> {
   // Elsewhere, the mouse might bring up a hover.
   await workbench.page.mouse.move(0, 0);
-  const both = process.env["TEST_PICTURES"] === "all";
-  for (const colorScheme of both ? (["light", "dark"] as const) : (["dark"] as const)) {
+  if (!picturesWanted) return;
+  for (const colorScheme of ["light", "dark"] as const) {
     await workbench.page.emulateMedia({ colorScheme });
     await workbench.page.locator(`.monaco-workbench.${CLASSES[colorScheme]}`).waitFor();
     await workbench.screenshot(`${name}-${colorScheme}`, clip);
@@ -54,6 +51,7 @@ async function takeContrastPicture(
     look,
   }: { readonly clip?: Rectangle | undefined; readonly look?: (() => Promise<void>) | undefined },
 ): Promise<void> {
+  if (!picturesWanted && !look) return;
   await workbench.page.emulateMedia({ forcedColors: "active", colorScheme });
   await workbench.page.locator(`.monaco-workbench.${className}`).waitFor();
   await workbench.screenshot(name, clip);

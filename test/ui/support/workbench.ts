@@ -82,12 +82,15 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
   try {
     await workbench.open();
   } catch (error) {
-    await workbench.screenshot("workbench-did-not-open");
+    await workbench.save("workbench-did-not-open");
     await workbench.stop();
     throw error;
   }
   return workbench;
 }
+
+/** Whether tests take pictures, which are only for people to look at: no test depends on them. */
+export const picturesWanted = process.env["TEST_PICTURES"] === "all";
 
 /** What VS Code shows in front of everything else. */
 const MESSAGES = ".notification-list-item, .monaco-dialog-box, .quick-input-widget, .monaco-menu";
@@ -464,8 +467,13 @@ export class Workbench {
     this.quickInput = new QuickInput(this.page);
   }
 
-  /** Takes a picture of the window, or a part of it, into `test-results/screenshots`. */
+  /** Takes a picture of the window, or a part of it, if {@link picturesWanted}. */
   async screenshot(name: string, clip?: Rectangle): Promise<void> {
+    if (picturesWanted) await this.save(name, clip);
+  }
+
+  /** Saves a picture in `test-results/screenshots`. */
+  async save(name: string, clip?: Rectangle): Promise<void> {
     const directory = join(repository, "test-results", "screenshots");
     mkdirSync(directory, { recursive: true });
     await this.page.screenshot({
@@ -478,7 +486,7 @@ export class Workbench {
   /** Takes a picture if the test failed, and adds to its error what the window shows; for `afterEach`. */
   async recordFailure(test: Mocha.Test | undefined): Promise<void> {
     if (test?.state !== "failed") return;
-    await this.screenshot(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
+    await this.save(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
     const shown = [
       ...(await this.treeItems.evaluateAll((rows) =>
         rows.map((row) => row.getAttribute("aria-label") ?? ""),
