@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { ConnectionError } from "../engine/connection.ts";
+import { messageOf } from "../engine/errors.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { Attachment, Search } from "./attachment.ts";
@@ -72,12 +73,19 @@ export class OwnServers {
 
   /** Ends the servers that an earlier daemon left and that no folder uses. */
   async sweep(): Promise<void> {
-    const { stateFolder } = this.options;
+    const { stateFolder, logger } = this.options;
     for (const key of serverKeys(await readdir(stateFolder))) {
       while (this.searches.size > 0) await Promise.allSettled(this.searches);
-      await this.lookups.run(key, async () => {
-        if (!this.servers.has(key)) await endOrphan(serverFiles(stateFolder, key).state);
-      });
+      const { state } = serverFiles(stateFolder, key);
+      try {
+        await this.lookups.run(key, async () => {
+          if (!this.servers.has(key)) await endOrphan(state);
+        });
+      } catch (error) {
+        logger.warn(
+          `The server in ${state}, left by an earlier daemon, couldn't be ended: ${messageOf(error)}`,
+        );
+      }
     }
   }
 

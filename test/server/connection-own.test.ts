@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { copyFileSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
 import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
@@ -307,6 +307,15 @@ describe("Connection to a server that the extension starts", function () {
     assert.ok(await isEnded(left.pid));
     assert.ok(await isEnded(follower));
     assert.equal(desk.state(), undefined);
+  });
+
+  it("is stopped by the next daemon even if the file of another server can't be read", async function () {
+    if (process.platform === "win32") return this.skip();
+    const { left, follower } = await leaveStubborn();
+    mkdirSync(join(dirname(desk.statePath()), "server-0.json"));
+    await desk.servers.sweep();
+    assert.ok(await isEnded(left.pid));
+    assert.ok(await isEnded(follower));
   });
 
   it("is stopped by the next daemon if it never answered the previous one", async function () {
