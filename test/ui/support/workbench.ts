@@ -214,11 +214,12 @@ export class Workbench {
         if (!(await isThere(this.quickInput.input))) return false;
         // The short timeout is for a box that closes at this moment.
         await this.quickInput.input.fill(`>${title}`, { timeout: 3_000 });
-        if (await isThere(command)) return done(command.click({ timeout: 3_000 }));
+        // Time enough for a busy window: a click that is given up may still run the command, and then it runs twice.
+        if (await isThere(command)) return done(command.click({ timeout: 15_000 }));
         await this.quickInput.cancel();
         return false;
       },
-      30_000,
+      60_000,
     );
     await command.waitFor({ state: "hidden" });
   }
