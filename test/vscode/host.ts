@@ -52,7 +52,7 @@ export interface VsCodeOptions {
   /** Settings, state and logs, like the desktop's `--user-data-dir`. */
   readonly userDirectory: string;
   readonly extensionsDirectory: string;
-  /** Only a dozen of the hundred built-in extensions, without which a window opens in three quarters of the time. */
+  /** Whether there are only a dozen of the hundred built-in extensions: a window then opens in 3/4 of the time. */
   readonly fewBuiltIns?: boolean | undefined;
   readonly settings?: Settings;
   /** Added to the environment of the server and its extension hosts. */
