@@ -74,6 +74,8 @@ interface Outcome {
   readonly failed: number;
   readonly skipped?: number;
   readonly note?: string;
+  /** How long it took. */
+  readonly minutes?: number;
   readonly failures?: readonly TestResult[];
 }
 
@@ -96,7 +98,8 @@ for (let run = 1; run <= wanted.repeat; run++) {
 heading("summary");
 for (const outcome of outcomes) {
   const mark = outcome.failed > 0 ? "✖" : outcome.skipped ? "-" : "✔";
-  console.log(`${mark} ${outcome.what}: ${outcome.note ?? counts([outcome])}`);
+  const time = outcome.minutes === undefined ? "" : ` (${outcome.minutes.toFixed(1)} minutes)`;
+  console.log(`${mark} ${outcome.what}: ${outcome.note ?? counts([outcome])}${time}`);
   for (const { fullTitle, error = "" } of outcome.failures ?? [])
     console.log(`    ${fullTitle}\n${error.replace(/^/gm, "        ")}`);
 }
@@ -171,10 +174,11 @@ async function runStage(stage: readonly Lane[]): Promise<readonly Outcome[]> {
 
 async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
   const laneOutcomes: Outcome[] = [];
-  for (const part of lane)
-    laneOutcomes.push(
-      await (isCheck(part) ? runCheck(part, live) : runSuite(part, build.failed === 0, live)),
-    );
+  for (const part of lane) {
+    const start = performance.now();
+    const outcome = await (isCheck(part) ? runCheck(part, live) : runSuite(part, build.failed === 0, live));
+    laneOutcomes.push({ ...outcome, minutes: (performance.now() - start) / 60_000 });
+  }
   return laneOutcomes;
 }
 

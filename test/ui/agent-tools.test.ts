@@ -5,7 +5,6 @@ import type { Locator } from "playwright-core";
 import { hermeticHome } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { takePictures } from "./support/pictures.ts";
-import { until } from "../support/wait.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
@@ -50,12 +49,7 @@ describe("the agent tools and OpenCode's configuration, in a real editor", () =>
   async function isTold(text: string): Promise<void> {
     const message = workbench.notification(text);
     await message.waitFor();
-    // A notification that is still sliding in leaves the mouse behind, and hides its button again.
-    await until("the notification to be cleared", async () => {
-      await message.hover();
-      await message.getByRole("button", { name: /^Clear/ }).click({ timeout: 1_000 });
-      return true;
-    });
+    await workbench.runCommand("Notifications: Clear All Notifications");
     await message.waitFor({ state: "detached" });
   }
 
