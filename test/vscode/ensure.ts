@@ -40,14 +40,20 @@ export function ensureVsCode(): VsCodeFromNpm {
   };
 }
 
-/** The path of a Chromium or Chrome; `CHROMIUM` can name an unusual one. */
+/**
+ * The path of a Chromium or Chrome; `CHROMIUM` can name an unusual one. Preferred is the one without a user interface,
+ * which the others draw even if nobody sees it: the tests of the panel's page take half the time with it.
+ */
 export function ensureChromium(): string {
-  const names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+  const names = [
+    "chromium-headless-shell",
+    ...["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
+  ];
   const find = (): string | undefined => names.map(onPath).find((path) => path !== undefined);
   const given = process.env["CHROMIUM"] ?? find();
   if (given !== undefined) return given;
   if (process.platform !== "linux") throw new Error("CHROMIUM must name a Chromium or Chrome.");
-  installDebianPackages(["chromium", "fonts-dejavu-core"]);
+  installDebianPackages(["chromium-headless-shell", "fonts-dejavu-core"]);
   const installed = find();
   if (installed === undefined) throw new Error("Chromium is installed, but not on PATH.");
   return installed;
