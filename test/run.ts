@@ -74,7 +74,7 @@ interface Outcome {
   readonly failed: number;
   readonly skipped?: number;
   readonly note?: string;
-  /** How long it took. */
+  /** How long it took; the build and the package have none. */
   readonly minutes?: number;
   readonly failures?: readonly TestResult[];
 }

@@ -465,9 +465,8 @@ describe("the output panel in a real editor", () => {
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("And then, from there");
     await workbench.quickInput.widget.getByRole("option", { name: "Launch, Keeps" }).click();
-    const fork = workbench.treeItem("And then, from there").and(workbench.spoken("completed"));
     // Rows move when a task ends.
-    await fork.waitFor();
+    await workbench.treeItem("And then, from there").and(workbench.spoken("completed")).waitFor();
     await show("And then, from there");
     await ended("Completed");
     await frame.getByText("(forked)").waitFor();
