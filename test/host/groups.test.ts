@@ -168,6 +168,36 @@ describe("groups and unread results", () => {
     assert.equal(tree.getTreeItem(batch).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
   });
 
+  it("a task that ends in front of the user is never in two groups at once", async () => {
+    await add("Ended before", justNow());
+    const id = await add("Fix the lexer");
+    await add("Works on");
+    tree.setVisible(true);
+    /** The children of each row, as the editor has them; it asks for them when it is told of a change. */
+    const given = new Map<Node | undefined, readonly Node[]>();
+    const load = (node?: Node): void => {
+      const children = tree.getChildren(node);
+      given.set(node, children);
+      children.forEach(load);
+    };
+    const groupsOf = (node: Node): readonly string[] =>
+      [...given].flatMap(([row, children]) =>
+        row instanceof GroupNode && children.includes(node) ? [row.group] : [],
+      );
+    load();
+    const seen: string[] = [];
+    tree.onDidChangeTreeData((node) => {
+      if (!node) given.clear();
+      if (!node || given.has(node)) load(node);
+      seen.push(groupsOf(tree.node(id)).join(" and "));
+    });
+    shown.add(id);
+    server.begin(id);
+    server.finish(id, "Done.");
+    await until("the new group", () => seen.at(-1) === "today");
+    assert.deepEqual([...new Set(seen)], ["working", "today"]);
+  });
+
   it("a queued row says its place, and moves up when the queue does", async () => {
     const first = await add("first", { queued: true });
     const second = await add("second", { queued: true });

@@ -140,11 +140,24 @@ export class Levels {
     );
   }
 
+  /** The rows in a group or batch. */
+  members(container: GroupNode | BatchNode): readonly Node[] {
+    return this.arrange(container.parentSessionID).members.get(container) ?? [];
+  }
+
+  /**
+   * The rows in a group or batch, from the same arrangement as the rows that the editor has next to it. By a newer one, a
+   * row that moves would be in two groups until the level above is redrawn.
+   */
+  drawnMembers(container: GroupNode | BatchNode): readonly Node[] {
+    const drawn = this.drawn.get(container.parentSessionID);
+    return drawn ? (drawn.members.get(container) ?? []) : this.members(container);
+  }
+
   /** The tasks and subagents in a group, including those in batches. */
   childrenIn(group: GroupNode): readonly Child[] {
-    const { members } = this.drawn.get(group.parentSessionID) ?? this.arrange(group.parentSessionID);
-    const nodes = (members.get(group) ?? []).flatMap((node) =>
-      node instanceof BatchNode ? (members.get(node) ?? []) : [node],
+    const nodes = this.drawnMembers(group).flatMap((node) =>
+      node instanceof BatchNode ? this.drawnMembers(node) : [node],
     );
     return nodes.flatMap((node) => (node instanceof ChildNode ? (this.known.child(node.id) ?? []) : []));
   }

@@ -133,8 +133,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   getChildren(element?: Node): Node[] {
     this.firstLoad.asked();
     if (element instanceof UnreadableNode || element instanceof LaunchingNode) return [];
+    // Of a hidden view, the editor asks only for rows to reveal, which may be newer than what it has.
     if (element instanceof BatchNode || element instanceof GroupNode)
-      return [...(this.levels.arrange(element.parentSessionID).members.get(element) ?? [])];
+      return [...(this.visible ? this.levels.drawnMembers(element) : this.levels.members(element))];
     if (element instanceof ChildNode) return [...this.levels.draw(element.id).nodes];
     if (!element && this.isGrouped) return this.folders.all.flatMap((each) => this.folderNode(each) ?? []);
     const folder = element ? folderOf(this.folders, element) : this.folders.all[0];
