@@ -41,6 +41,30 @@ describe("asyncagents_list", () => {
     ]);
   });
 
+  it("names the conflicts of isolated work: with tasks of the session, others, and the folder", async () => {
+    const one = await window.launch({ description: "One" });
+    const two = await window.launch({ description: "Two" });
+    const three = await window.launch({ description: "Three" });
+    const many = Array.from({ length: 10 }, (_, index) => `src/${index}.ts`);
+    const conflicts = [
+      { task: two, paths: ['a "quoted".ts'], count: 1 },
+      { task: { id: "ses_elsewhere", description: "Elsewhere" }, paths: ["b.ts", "c\n.ts"], count: 2 },
+      { paths: many, count: 12 },
+    ];
+    const work = { files: 3, added: 1, removed: 1, conflicts };
+    const isolated = [{ ...one, work }, two, { ...three, work: { ...work, conflicts: [] } }];
+    window.engine.list = () => isolated;
+    const [a, b] = [one, two].map(({ id }) => id.slice(-7));
+    const named = many.map((path) => JSON.stringify(path)).join(", ");
+    const text = [
+      `with task ${b} ("a \\"quoted\\".ts")`,
+      'with a task of another session ("b.ts", "c .ts")',
+      `with the folder (${named}, 2 more)`,
+    ].join(", ");
+    const listed = (await window.text("list")).split("\n");
+    assert.deepEqual(listed.slice(-3), ["", "Work in worktrees that conflicts:", `- ${a}: ${text}`]);
+  });
+
   it("marks resumed and forked tasks, and no others", async () => {
     const { id } = await window.launchDone();
     await window.engine.resume(id, "And 43?");
@@ -137,5 +161,7 @@ describe("asyncagents_list", () => {
     await window.launch();
     assert.match((await window.text("list")).split("\n\n").at(-1) ?? "", line);
     assert.doesNotMatch(await window.text("list", { status: "running" }), /Not readable/);
+    window.server.put(await window.server.createSession({ title: "B", parentID: window.parent }), metadata);
+    assert.match(await window.text("list"), /session \S+ "From .+\), session \S+ "B" \(.+\)$/);
   });
 });

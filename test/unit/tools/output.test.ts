@@ -87,6 +87,15 @@ describe("asyncagents_output", () => {
     );
   });
 
+  it("says with what the work of an isolated task conflicts", async () => {
+    const { id } = await window.launchDone();
+    const work = { files: 1, added: 1, removed: 0, conflicts: [{ paths: ["src/lexer.ts"], count: 1 }] };
+    const task = { ...window.task(id), work };
+    window.commands = { ...window.commands, output: async () => ({ task, result: "42" }) };
+    const text = await window.text("output", { task_id: id });
+    assert.match(text, /^Conflicts: with the folder \("src\/lexer\.ts"\)$/m);
+  });
+
   it("says that a task waits for a permission, and for which", async () => {
     const { id } = await window.launch();
     window.server.ask(id, "bash");

@@ -183,6 +183,26 @@ describe("asyncagents_task", () => {
       await window.refuses("task", { send_to: id, prompt: "More.", ...also }, /without "fork" and "resume"/);
   });
 
+  it("passes on where the task works, in any spelling; nothing else is accepted", async () => {
+    const seen: unknown[] = [];
+    const { engine } = window;
+    window.commands = {
+      ...window.commands,
+      launch: async ({ isolation, ...options }) => {
+        seen.push(isolation);
+        return engine.launch(options);
+      },
+    };
+    for (const isolation of ["folder", " Worktree ", null])
+      await window.call("task", { prompt: "Work.", isolation });
+    assert.deepEqual(seen, ["folder", "worktree", undefined]);
+    await window.refuses(
+      "task",
+      { prompt: "Work.", isolation: "container" },
+      'The parameter "isolation" must be one of folder, worktree, or left out.',
+    );
+  });
+
   it("forks the caller's conversation", async () => {
     await window.text("task", { fork: "true", prompt: "Work." });
     const [task] = window.engine.list(window.parent);
