@@ -116,7 +116,7 @@ interface WorktreeCalls {
 }
 
 /**
- * The calls that can be made in a folder. They reject with the errors of the engine and the connection. A
+ * The calls that can be made in a folder. They reject with the errors of the engine and the connection. An
  * `AbortSignal` argument is not sent; aborting it cancels the call.
  */
 export interface FolderCalls extends EngineCalls, WorktreeCalls {

@@ -26,7 +26,7 @@ export interface AsyncAgentsApi {
     get(taskID: string): Task | undefined;
     launch(input: LaunchArguments): Promise<Task>;
     /**
-     * Launches on files, a `Location`, problems of a file or uncommitted changes, like the `launchOn…` commands; by
+     * Launches on files, a `Location`, problems of a file or uncommitted changes, like the command `asyncagents.launchOn`; by
      * default takes them from the active editor.
      */
     launchOn(

@@ -65,7 +65,10 @@ describe("Subagents of tasks", function () {
   }
 
   /** A server that is started as the extension starts it, for a user with this configuration. */
-  async function startOwn(configured: (plugin: PluginConfig) => object = () => ({})): Promise<Joinable> {
+  async function startOwn(
+    configured: (plugin: PluginConfig) => object = () => ({}),
+    { tools } = { tools: true },
+  ): Promise<Joinable> {
     const home = hermeticHome();
     desk = Desk.open({ env: hermeticEnv(home, modelConfig(model)) });
     const { directory, env, stateFolder } = desk;
@@ -77,7 +80,7 @@ describe("Subagents of tasks", function () {
     });
     writeFileSync(join(home, ".config", "opencode", "opencode.json"), JSON.stringify(configured(plugin)));
     const serverEnv = async (): Promise<typeof env> =>
-      plugin.serverEnv(env, { tools: true, subagentDepth: 2, graceMs: 600_000 });
+      plugin.serverEnv(env, { tools, subagentDepth: 2, graceMs: 600_000 });
     await desk.connection({}, { serverEnv }).connect();
     const { url, password } = desk.state() ?? assert.fail("no server");
     return {
@@ -96,6 +99,11 @@ describe("Subagents of tasks", function () {
 
   it("answer on a server that the extension starts, without any setting", async () => {
     assert.match(await delegate(await startOwn()), /The subagent's answer\./);
+  });
+
+  it("answer there with the agent tools turned off", async () => {
+    const server = await startOwn(undefined, { tools: false });
+    assert.match(await delegate(server), /The subagent's answer\./);
   });
 
   it("answer there with the agent tools in the user's own configuration as well", async () => {
