@@ -219,7 +219,7 @@ async function endEight(workbench: Workbench, { model, server, parentSessionID }
   });
   await model.waitForRequest(({ messages, title }) => !title && lastUserText(messages) === FAILS);
   model.release("eight");
-  await workbench.runCommand("Notifications: Show Notifications");
+  await workbench.showNotifications();
   const rows = page.locator(".notifications-center .monaco-list-row");
   let shown = 0;
   await until(

@@ -29,7 +29,7 @@ export async function endAll(stateFolder: string): Promise<void> {
         }
       return running.length === 0 && ![...asked].some(isAlive);
     },
-    20_000,
+    60_000,
   );
 }
 

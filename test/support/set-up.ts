@@ -22,7 +22,7 @@ export function setUp(prepare: (start: Start) => Promise<void>): typeof openWind
   const opened: EngineWindow[] = [];
 
   before(async function () {
-    this.timeout(240_000);
+    this.timeout(600_000);
     await prepare({
       async model(options) {
         const model = await startScriptedModel(options);

@@ -56,7 +56,7 @@ describe("where OpenCode 2 is installed", () => {
   }
 
   const welcome = (text: string) => workbench.page.locator(".welcome-view", { hasText: text });
-  const isReady = () => welcome("No background tasks").waitFor({ timeout: 60_000 });
+  const isReady = () => welcome("No background tasks").waitFor();
 
   const stateFolder = () => defaultStateFolder({ platform: process.platform, env: hermeticEnv(home), home });
 
@@ -67,7 +67,7 @@ describe("where OpenCode 2 is installed", () => {
 
   it("[OC2-1] the empty view says so, and leads to an OpenCode 1 next to it", async () => {
     await open([fakeOpenCode2]);
-    await welcome("OpenCode 2 is installed").waitFor({ timeout: 60_000 });
+    await welcome("OpenCode 2 is installed").waitFor();
     await takePictures(workbench, "welcome-too-new");
     await setUpOpenCode1();
     for (const way of [
@@ -96,9 +96,10 @@ describe("where OpenCode 2 is installed", () => {
     const bin = join(folder, "node_modules", `opencode-${process.platform}-${process.arch}`, "bin");
     mkdirSync(bin, { recursive: true });
     symlinkSync(openCodeBinary(), join(bin, "opencode"));
+    await workbench.showNotifications();
     await told.getByRole("button", { name: "Search Again" }).click();
     const connected = workbench.notification("is connected:");
-    await connected.filter({ hasText: bin }).waitFor({ timeout: 60_000 });
+    await connected.filter({ hasText: bin }).waitFor();
     await isReady();
     assert.ok((await written()).endsWith(command), "The command was run.");
   });
@@ -118,7 +119,7 @@ describe("where OpenCode 2 is installed", () => {
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Say hello.");
     const completed = workbench.page.locator('[aria-label*="completed"]');
-    await workbench.treeItem("Say hello").and(completed).waitFor({ timeout: 60_000 });
+    await workbench.treeItem("Say hello").and(completed).waitFor();
   });
 
   it("[OC2-4] with both versions, one notification offers a database of the extension's own, which is used if the user agrees", async () => {
@@ -150,7 +151,7 @@ describe("where OpenCode 2 is installed", () => {
       const url = /http:\/\/(\S+)/.exec(output.toString())?.[1] ?? assert.fail();
       await open([], { settings: { "asyncagents.server.url": `http://opencode:secret@${url}` } });
       const view = welcome("The server at the configured address is OpenCode 2");
-      await view.getByRole("button", { name: "Change the Address" }).waitFor({ timeout: 60_000 });
+      await view.getByRole("button", { name: "Change the Address" }).waitFor();
       await takePictures(workbench, "welcome-server-too-new");
     } finally {
       program.kill();

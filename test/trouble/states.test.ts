@@ -50,7 +50,7 @@ describe("what the empty view shows", () => {
   async function says(text: string | RegExp, picture: string, ...buttons: readonly string[]): Promise<void> {
     assert.ok(workbench);
     const welcome = workbench.page.locator(".welcome-view", { hasText: text });
-    await welcome.waitFor({ timeout: 60_000 });
+    await welcome.waitFor();
     for (const name of buttons) await welcome.getByRole("button", { name }).waitFor();
     await takePictures(workbench, picture);
   }
@@ -64,9 +64,7 @@ describe("what the empty view shows", () => {
     const opened = await open();
     await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
     await opened.changeSettings({ "asyncagents.server.path": openCodeBinary() });
-    await opened.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
+    await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
   });
 
   it("a path that is no executable", async () => {
@@ -146,10 +144,10 @@ describe("what the empty view shows", () => {
     };
     const opened = await open({ env, settings: { "asyncagents.server.path": fakeServer } });
     const starting = opened.page.getByText("Starting OpenCode…");
-    await starting.waitFor({ timeout: 60_000 });
+    await starting.waitFor();
     await opened.screenshot("connecting-dark");
     await opened.page.getByRole("button", { name: "Stop OpenCode" }).click();
-    await opened.page.locator(".welcome-view", { hasText: "Not connected" }).waitFor({ timeout: 30_000 });
+    await opened.page.locator(".welcome-view", { hasText: "Not connected" }).waitFor();
     await starting.waitFor({ state: "detached" });
   });
 
@@ -176,9 +174,7 @@ describe("what the empty view shows", () => {
       await opened.page.locator(".welcome-view").getByRole("button", { name: "Enter Password" }).click();
       await opened.quickInput.shows("Password of the OpenCode Server");
       await opened.quickInput.enter("open sesame");
-      await opened.page
-        .locator(".welcome-view", { hasText: "No background tasks" })
-        .waitFor({ timeout: 30_000 });
+      await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
     } finally {
       await server.stop();
     }
@@ -195,9 +191,7 @@ describe("what the empty view shows", () => {
     const trustedAt = Date.now();
     await opened.trustFolder();
     await opened.openView();
-    await opened.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
+    await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
     // The first starts left their logs; so would starts before the trust.
     const names = logs(home).map((log) => basename(log).replace(/-.+/, ""));
     assert.deepEqual(names.sort(), ["daemon.log", "server"]);
@@ -215,9 +209,7 @@ describe("what the empty view shows", () => {
     mkdirSync(folder);
     writeFileSync(join(folder, "readme.txt"), "nothing");
     const opened = await open({ folder, settings: { "asyncagents.server.path": openCodeBinary() } });
-    await opened.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
+    await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
   });
 });
 

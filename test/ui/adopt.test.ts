@@ -57,7 +57,7 @@ describe("adopting subagents that others launched, in a real editor", () => {
       settings: {
         "asyncagents.notifyUser": "never",
       },
-      shows: (opened) => opened.row("Look around, running, general, OpenCode").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.row("Look around, running, general, OpenCode").waitFor(),
     });
   });
 

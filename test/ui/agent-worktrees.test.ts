@@ -43,7 +43,7 @@ describe("an agent that launches in worktrees, in a real editor", () => {
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.type(prompt);
     await workbench.quickInput.accept();
-    await workbench.treeItem(prompt).and(workbench.spoken("completed")).waitFor({ timeout: 60_000 });
+    await workbench.treeItem(prompt).and(workbench.spoken("completed")).waitFor();
   }
 
   it("[ISO-2] is refused until the user allows the setup command, which a notification offers", async () => {
@@ -51,6 +51,7 @@ describe("an agent that launches in worktrees, in a real editor", () => {
     await launch("Share the work");
     assert.ok(!existsSync(worktrees));
     const refused = workbench.notification("because the setup command isn't allowed");
+    await workbench.showNotifications();
     await refused.waitFor();
     await takePictures(workbench, "worktree-setup-refused");
     await refused.getByRole("button", { name: "Allow Setup Command" }).click();
@@ -60,7 +61,7 @@ describe("an agent that launches in worktrees, in a real editor", () => {
     await asked.waitFor({ state: "detached" });
 
     await launch("Try again");
-    await workbench.treeItem(HANDED_OUT).and(workbench.spoken("completed")).waitFor({ timeout: 60_000 });
+    await workbench.treeItem(HANDED_OUT).and(workbench.spoken("completed")).waitFor();
     const [name, ...others] = readdirSync(worktrees);
     assert.ok(name !== undefined && others.length === 0);
     assert.ok(existsSync(join(worktrees, name, "ready.txt")));

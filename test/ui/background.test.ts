@@ -31,7 +31,6 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
 const CHAPTERS = [1, 2, 3, 4, 5, 6].map((number) => `Write chapter ${number}`);
 
 describe("work in the background, in a real editor", function () {
-  this.timeout(180_000);
   const home = hermeticHome();
   const folder = tempDir("work");
   const state = stateOf(home, folder);
@@ -50,7 +49,7 @@ describe("work in the background, in a real editor", function () {
   });
 
   const asked = (name: string): Promise<unknown> =>
-    model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).includes(name), 30_000);
+    model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).includes(name));
   const label = async (name: string): Promise<string> =>
     (await workbench.treeItem(name).first().getAttribute("aria-label")) ?? "";
   const says = (name: string, words: RegExp): Promise<unknown> =>
@@ -67,7 +66,7 @@ describe("work in the background, in a real editor", function () {
     await quickInput.shows("Each prompt is sent to each selected agent");
     await quickInput.shows("1 Selected");
     await quickInput.widget.getByRole("button", { name: "OK" }).click();
-    for (const prompt of prompts) await workbench.treeItem(prompt).first().waitFor({ timeout: 60_000 });
+    for (const prompt of prompts) await workbench.treeItem(prompt).first().waitFor();
   }
 
   async function readParent(): Promise<string> {
@@ -96,11 +95,12 @@ describe("work in the background, in a real editor", function () {
     await workbench.open();
     await workbench.openView();
     const news = workbench.notification("While you were away");
-    await news.first().waitFor({ timeout: 60_000 });
+    await news.first().waitFor();
     assert.match(await news.first().innerText(), /While you were away: 1 completed, 1 failed/);
     await says("Write chapter 1", /completed/);
     await says("Write chapter 2", /failed/);
     for (const name of CHAPTERS.slice(2)) await says(name, /running/);
+    await workbench.showNotifications();
     assert.equal(await workbench.notification("").count(), 1, "the summary is all that is said");
     await takePictures(workbench, "background-while-away");
     await takeHighContrastPicture(workbench, "background-while-away");
@@ -115,7 +115,7 @@ describe("work in the background, in a real editor", function () {
     const [daemon = 0, server] = [state.daemonPid(), state.server()?.pid];
     process.kill(daemon, "SIGKILL");
     model.release("Write chapter 3");
-    await until("another daemon", () => ![undefined, daemon].includes(state.daemonPid()), 30_000);
+    await until("another daemon", () => ![undefined, daemon].includes(state.daemonPid()));
     await says("Write chapter 3", /completed/);
     model.release("Write chapter 4");
     await says("Write chapter 4", /completed/);
@@ -137,7 +137,7 @@ describe("work in the background, in a real editor", function () {
     try {
       await workbench.runCommand("Async Agents: Connect or Refresh");
       const trouble = workbench.notification("isn't responding");
-      await trouble.waitFor({ timeout: 60_000 });
+      await trouble.waitFor();
       await workbench.page
         .locator(".part.sidebar", { hasText: "The background process of Async Agents isn't responding" })
         .waitFor();
@@ -221,7 +221,8 @@ describe("work in the background, in a real editor", function () {
 });
 
 describe("two versions of the extension, in two real editors", function () {
-  this.timeout(240_000);
+  // Builds the newer version.
+  this.timeout(600_000);
   const home = hermeticHome();
   const folder = tempDir("work");
   const state = stateOf(home, folder);
@@ -235,7 +236,7 @@ describe("two versions of the extension, in two real editors", function () {
     await older.quickInput.choose("general");
     await older.quickInput.shows("Enter a prompt.");
     await older.quickInput.enter("Write chapter 1");
-    await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 30_000);
+    await model.waitForRequest(({ step }) => step.gate === "Write chapter 1");
   });
 
   it("[BKG-6] the newer one takes over without ending a turn, and the older one asks for an update", async () => {
@@ -248,15 +249,15 @@ describe("two versions of the extension, in two real editors", function () {
     });
     try {
       await newer.openView();
-      await newer.row("Write chapter 1, running").waitFor({ timeout: 60_000 });
+      await newer.row("Write chapter 1, running").waitFor();
       await older.page
         .locator(".part.sidebar", { hasText: "Update the Async Agents extension in this editor." })
-        .waitFor({ timeout: 30_000 });
+        .waitFor();
       await takePictures(older, "background-outdated");
       assert.notEqual(state.daemonPid(), daemon);
       assert.equal(state.server()?.pid, server);
       model.release("Write chapter 1");
-      await newer.row("Write chapter 1, completed").waitFor({ timeout: 30_000 });
+      await newer.row("Write chapter 1, completed").waitFor();
       assert.deepEqual(
         model.requests.filter(({ aborted }) => aborted),
         [],
@@ -282,19 +283,18 @@ describe("work that must not outlive the window, in a real editor", () => {
   });
 
   it("[BKG-3] with the setting 0, the daemon, the server and the running task end soon after the window", async function () {
-    this.timeout(180_000);
     await workbench.runCommand("Async Agents: Launch Task");
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Write chapter 1");
-    const request = await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 30_000);
+    const request = await model.waitForRequest(({ step }) => step.gate === "Write chapter 1");
     const [daemon = 0, server] = [state.daemonPid(), state.server()];
     assert.ok(server && isAlive(daemon));
 
     await closeWindow(workbench);
     const processes = { daemon, server: server.pid };
     for (const [name, pid] of Object.entries(processes))
-      await until(`the end of the ${name}`, () => !isAlive(pid), 30_000);
+      await until(`the end of the ${name}`, () => !isAlive(pid));
     assert.match(state.log(), /Stopping all tasks in .*: no window has had it open/);
     assert.ok(request.aborted);
   });

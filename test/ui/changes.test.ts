@@ -123,11 +123,7 @@ describe("changes and terminals in a real editor", () => {
 
   async function ended(prompt: string): Promise<void> {
     const row = workbench.treeItem(prompt);
-    await until(
-      "its end",
-      async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""),
-      30_000,
-    );
+    await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
   }
 
   const multiDiff = (): Locator => workbench.page.locator(".multiDiffEditor");
@@ -139,7 +135,7 @@ describe("changes and terminals in a real editor", () => {
 
   /** Waits for the task's answer, which OpenCode's interface shows once it has loaded. */
   async function showsConversation(): Promise<void> {
-    await until("the conversation", async () => (await terminalText()).includes("walrus"), 30_000);
+    await until("the conversation", async () => (await terminalText()).includes("walrus"));
   }
 
   /** The processes of `opencode attach` in the workbench's terminals. */
@@ -168,7 +164,7 @@ describe("changes and terminals in a real editor", () => {
 
   it("shows them again after a reload of the window", async () => {
     await workbench.reload();
-    await multiDiff().locator(".view-line", { hasText: "create unique index" }).waitFor({ timeout: 60_000 });
+    await multiDiff().locator(".view-line", { hasText: "create unique index" }).waitFor();
     for (const former of ['select * from sessions");', "export const cache"])
       await multiDiff().locator(".editor.original .view-line", { hasText: former }).waitFor();
   });

@@ -86,7 +86,7 @@ describe("two tasks that change the same file, in a real editor", () => {
     await workbench.page.mouse.move(0, 0);
 
     // Includes those that are hidden by now.
-    await workbench.runCommand("Notifications: Show Notifications");
+    await workbench.showNotifications();
     await told.waitFor();
     assert.equal(await workbench.notification("both changed").count(), 1);
     await told.getByRole("button", { name: "Show Changes" }).click();

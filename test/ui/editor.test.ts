@@ -198,7 +198,7 @@ describe("launching from the editor, the explorer and source control", () => {
 
     it("a problem is sent to an agent by its quick fix", async () => {
       await workbench.openFile("broken.json");
-      await workbench.page.locator(".squiggly-error").first().waitFor({ timeout: 30_000 });
+      await workbench.page.locator(".squiggly-error").first().waitFor();
       await keys("F8");
       await workbench.page.locator(".marker-widget").waitFor();
       await keys("Escape");
@@ -279,7 +279,7 @@ describe("launching from the editor, the explorer and source control", () => {
 
     it("the menu of a change launches on its diff", async () => {
       const row = workbench.page.locator(".scm-view .monaco-list-row", { hasText: "guide.md" });
-      await row.waitFor({ timeout: 30_000 });
+      await row.waitFor();
       await workbench.openContextMenu(row);
       await workbench.screenshot("editor-scm-dark");
       await workbench.closeMenu();
@@ -294,9 +294,7 @@ describe("launching from the editor, the explorer and source control", () => {
 
     it("the keyboard launches on all changes, including new files", async () => {
       writeFileSync(join(workbench.folder ?? "", "new.py"), "fresh = True\n");
-      await workbench.page
-        .locator(".scm-view .monaco-list-row", { hasText: "new.py" })
-        .waitFor({ timeout: 30_000 });
+      await workbench.page.locator(".scm-view .monaco-list-row", { hasText: "new.py" }).waitFor();
       await workbench.pressAfterCtrlK("a", "c");
       await workbench.quickInput.shows("Launch on the changes in 2 files: Agent");
       await chooseAgent();

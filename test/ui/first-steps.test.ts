@@ -59,8 +59,7 @@ describe("the first steps in a real editor", () => {
         // Gives the agents of tasks the tools.
         "asyncagents.maxDepth": 2,
       },
-      shows: ({ page }) =>
-        page.locator(".welcome-view", { hasText: "OpenCode wasn't found" }).waitFor({ timeout: 60_000 }),
+      shows: ({ page }) => page.locator(".welcome-view", { hasText: "OpenCode wasn't found" }).waitFor(),
     });
   });
 
@@ -115,6 +114,7 @@ describe("the first steps in a real editor", () => {
     await told.waitFor();
     await takePictures(workbench, "first-steps-install");
     assert.doesNotMatch(await rows.innerText(), /bash\s*\n.*\S/);
+    await workbench.showNotifications();
     await told.getByRole("button", { name: "Search Again" }).click();
     await workbench.quickInput.shows("OpenCode wasn't found");
   });
@@ -129,7 +129,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.widget.getByRole("option", { name: "opencode", exact: true }).waitFor();
     await workbench.quickInput.widget.getByRole("button", { name: "Select" }).click();
     const told = workbench.notification("is connected:");
-    await told.waitFor({ timeout: 60_000 });
+    await told.waitFor();
     await told.filter({ hasText: openCodeBinary() }).waitFor();
     await takePictures(workbench, "first-steps-connected");
     await workbench.runCommand("Terminal: Kill All Terminals");
@@ -178,7 +178,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter("Share the work among agents.");
-    for (const description of HANDED_OUT) await workbench.treeItem(description).waitFor({ timeout: 30_000 });
+    for (const description of HANDED_OUT) await workbench.treeItem(description).waitFor();
     await isTicked("Let agents launch agents");
     await workbench.page.mouse.move(350, 400);
     await workbench.page.mouse.down();
@@ -204,7 +204,7 @@ describe("the window that npm start opens in a browser", () => {
   });
 
   it("opens on the view of the tasks", () =>
-    workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor({ timeout: 60_000 }));
+    workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor());
 });
 
 /** Prevents the machine's own OpenCode from being found. */

@@ -74,13 +74,11 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.quickInput.shows("Select the folder to work in");
     await takePictures(workbench, "folders-launch-folder");
     await workbench.quickInput.choose("web");
-    await workbench.quickInput.widget
-      .filter({ hasText: "Launch Task: Agent — web" })
-      .waitFor({ timeout: 60_000 });
+    await workbench.quickInput.widget.filter({ hasText: "Launch Task: Agent — web" }).waitFor();
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Launch Task: Prompt for general — web");
     await workbench.quickInput.enter("Watch the bundle.");
-    await workbench.treeItem("Watch the bundle").filter({ hasText: "thinking" }).waitFor({ timeout: 30_000 });
+    await workbench.treeItem("Watch the bundle").filter({ hasText: "thinking" }).waitFor();
     const { body } = await model.waitForRequest(({ step }) => step.gate === "watch");
     assert.ok(JSON.stringify(body).includes(join(root, "web")));
     assert.equal(servers(), 1);
@@ -115,7 +113,7 @@ describe("a workspace of several folders in a real editor", () => {
     await until("its end", async () => /completed/.test((await read.getAttribute("aria-label")) ?? ""));
     await workbench.clickRow(read);
     const link = workbench.webviewFrame().getByRole("button", { name: "notes.md:1" });
-    await link.click({ timeout: 30_000 });
+    await link.click();
     await workbench.page.locator(".editor-instance", { hasText: "Notes of web." }).first().waitFor();
   });
 
@@ -141,7 +139,7 @@ describe("a workspace of several folders in a real editor", () => {
     );
     await workbench.quickInput.items.filter({ hasText: ".." }).waitFor();
     await workbench.page.locator(".quick-input-action").getByRole("button", { name: "Add" }).click();
-    await row("docs").waitFor({ timeout: 30_000 });
+    await row("docs").waitFor();
     await says("docs", /not connected/);
     await workbench.treeItem("Watch the bundle").waitFor();
     assert.equal(servers(), 1);
@@ -185,7 +183,7 @@ describe("a workspace of several folders in a real editor", () => {
     await takePictures(workbench, "folders-removed");
     await notification.getByRole("button", { name: "Add the Folder Again" }).click();
     // Its activity is shown with its next step.
-    await workbench.treeItem("Watch the bundle").waitFor({ timeout: 30_000 });
+    await workbench.treeItem("Watch the bundle").waitFor();
     await says("web", /1 running/);
   });
 
@@ -196,7 +194,7 @@ describe("a workspace of several folders in a real editor", () => {
       .getByRole("button", { name: "Cancel Task" })
       .click();
     const request = model.requests.find(({ step }) => step.gate === "watch");
-    await until("the task to stop", () => request?.aborted ?? false, 30_000);
+    await until("the task to stop", () => request?.aborted ?? false);
   });
 
   it("a crash of the server is one notification for the tasks of all folders, and the folders share the next server", async () => {
@@ -206,16 +204,13 @@ describe("a workspace of several folders in a real editor", () => {
       await workbench.quickInput.shows(`Launch Task: Prompt for general — ${name}`);
       await workbench.quickInput.enter(`Watch the ${name}.`);
       await says(name, /1 running/);
-      await model.waitForRequest(
-        ({ messages }) => lastUserText(messages).includes(`Watch the ${name}`),
-        30_000,
-      );
+      await model.waitForRequest(({ messages }) => lastUserText(messages).includes(`Watch the ${name}`));
     }
     const state = new DaemonState(join(home, ".local", "state", "opencode-async-agents"), join(root, "api"));
     const { pid = 0 } = state.server() ?? {};
     process.kill(pid, "SIGKILL");
     const stopped = workbench.notification("The OpenCode server stopped while 2 tasks were running.");
-    await stopped.waitFor({ timeout: 60_000 });
+    await stopped.waitFor();
     for (const name of ["api", "docs"]) {
       const task = workbench.treeItem(`Watch the ${name}`);
       await until("the failure", async () => /failed/.test((await task.getAttribute("aria-label")) ?? ""));

@@ -36,8 +36,7 @@ describe("a real editor in Simplified Chinese", () => {
         "asyncagents.notifyUser": "never",
         "asyncagents.defaultModel": "nowhere/none",
       },
-      shows: ({ page }) =>
-        page.locator(".welcome-view", { hasText: "此会话中尚无后台任务。" }).waitFor({ timeout: 60_000 }),
+      shows: ({ page }) => page.locator(".welcome-view", { hasText: "此会话中尚无后台任务。" }).waitFor(),
     });
   });
 

@@ -324,7 +324,7 @@ describe("launching in a real editor", () => {
       await button("Write in an Editor").click();
       await promptEditor();
       await workbench.reload();
-      await lens("Options: explore").waitFor({ timeout: 60_000 });
+      await lens("Options: explore").waitFor();
       await optionsButton().waitFor();
       await workbench.page.locator(".editor-instance .view-line").first().click();
       await workbench.write("Outlive the window.");

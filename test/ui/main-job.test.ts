@@ -57,9 +57,7 @@ describe("the main job in a real editor", () => {
 
   it("[EXT-1] opening the view starts a server for the folder and offers the first task", async () => {
     await workbench.openView();
-    await workbench.page
-      .locator(".welcome-view", { hasText: "No background tasks" })
-      .waitFor({ timeout: 60_000 });
+    await workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
     await workbench.screenshot("welcome-no-tasks-dark");
   });
 
@@ -80,7 +78,7 @@ describe("the main job in a real editor", () => {
     await item.waitFor();
     await item.and(workbench.spoken(", general")).waitFor();
     // The request arrives once the command has run.
-    await model.waitForRequest(({ step }) => step.gate === "finish", 30_000);
+    await model.waitForRequest(({ step }) => step.gate === "finish");
     await item.filter({ hasText: "thinking" }).waitFor();
     assert.match((await item.getAttribute("aria-label")) ?? "", /running, general, thinking/);
     await workbench.screenshot("tree-running-dark");
@@ -105,11 +103,11 @@ describe("the main job in a real editor", () => {
     );
     await workbench.reload();
     await workbench.openView();
-    await item.waitFor({ timeout: 30_000 });
+    await item.waitFor();
     await workbench
       .webviewFrame()
       .getByRole("heading", { name: "Why the tests are slow", exact: true })
-      .waitFor({ timeout: 30_000 });
+      .waitFor();
     await takePictures(workbench, "output-completed");
     await takeHighContrastPicture(workbench, "output-completed");
   });
@@ -162,6 +160,7 @@ describe("the main job in a real editor", () => {
     await workbench.quickInput.enter("Review the parser | Review the printer");
     await workbench.quickInput.shows("Each prompt is sent to each selected agent");
     await workbench.screenshot("launch-batch-dark");
+    await workbench.quickInput.shows("1 Selected");
     await workbench.quickInput.accept();
     for (const name of ["Review the parser", "Review the printer"])
       await workbench.treeItem(name).filter({ hasText: "thinking" }).waitFor();

@@ -9,7 +9,6 @@ import type { Workbench } from "./support/workbench.ts";
 const REFUSED: ScriptStep = { status: 401, body: { error: { message: "The key was refused." } } };
 
 describe("notifications of ends, in a real editor", function () {
-  this.timeout(180_000);
   let model: ScriptedModel;
   let launcher: EngineWindow;
   let parent: string;
@@ -50,7 +49,7 @@ describe("notifications of ends, in a real editor", function () {
     for (const { id } of tasks) await model.waitForRequest(({ sessionID }) => sessionID === id);
     model.release("go");
     const told = workbench.notification("8 tasks have ended: 7 completed, 1 failed");
-    await told.waitFor({ timeout: 30_000 });
+    await told.waitFor();
     await takePictures(workbench, "notification-eight");
     assert.equal((await notifications()).length, 1);
     await told.getByRole("button", { name: "Show Tasks" }).click();

@@ -54,7 +54,6 @@ function seeds(parentSessionID: string): readonly SeededTask[] {
 }
 
 describe("the overview in a real editor", function () {
-  this.timeout(180_000);
   let model: ScriptedModel;
   let server: OpenCodeServer;
   let workbench: Workbench;
@@ -69,7 +68,7 @@ describe("the overview in a real editor", function () {
     workbench = await start.window({
       server,
       settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
-      shows: (opened) => opened.row("Finished Today, 60").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.row("Finished Today, 60").waitFor(),
     });
     frame = workbench.webviewFrame();
   });
@@ -107,7 +106,7 @@ describe("the overview in a real editor", function () {
     const outer = await seedTask(server, { parentSessionID: session, description: "Look", prompt: "Look." });
     await model.waitForRequest((request) => !request.title && lastUserText(request.messages) === "Look.");
     await seedTask(server, { parentSessionID: outer, description: "Measure below", prompt: "Measure." });
-    await counts().filter({ hasText: "1 needs you" }).waitFor({ timeout: 60_000 });
+    await counts().filter({ hasText: "1 needs you" }).waitFor();
     await row("Look").filter({ hasText: "Running" }).waitFor();
     await row("Measure below").filter({ hasText: "Needs permission" }).waitFor();
     const [first, second] = await frame.getByRole("rowheader").allInnerTexts();
@@ -127,11 +126,11 @@ describe("the overview in a real editor", function () {
     const waited = row("Measure below").filter({ has: frame.locator('[title^="Waited for you: "]') });
     await workbench.pressAfterCtrlK("a", "a");
     await workbench.quickInput.choose("Allow Once");
-    await row("Measure below").filter({ hasText: "Completed" }).waitFor({ timeout: 60_000 });
+    await row("Measure below").filter({ hasText: "Completed" }).waitFor();
     await waited.waitFor();
     await takeAllPictures(workbench, "overview-waited");
     await workbench.reload();
-    await waited.waitFor({ timeout: 60_000 });
+    await waited.waitFor();
   });
 
   it("is used by keyboard: Tab to the rows, arrow keys to a row, Enter opens its output", async () => {
@@ -145,16 +144,15 @@ describe("the overview in a real editor", function () {
     await workbench.runCommand("Async Agents: Show Overview");
     await workbench.reload();
     await tab().waitFor();
-    await counts().filter({ hasText: "62 tasks" }).waitFor({ timeout: 60_000 });
+    await counts().filter({ hasText: "62 tasks" }).waitFor();
     await server.stop();
-    await frame.getByText(/Not connected to OpenCode|Connecting to OpenCode/).waitFor({ timeout: 60_000 });
+    await frame.getByText(/Not connected to OpenCode|Connecting to OpenCode/).waitFor();
     await workbench.screenshot("overview-disconnected-dark");
     assert.equal(await frame.getByRole("rowheader").count(), 62);
   });
 });
 
 describe("the overview of a day that begins", function () {
-  this.timeout(180_000);
   let server: OpenCodeServer;
   let workbench: Workbench;
   let frame: FrameLocator;
@@ -170,18 +168,18 @@ describe("the overview of a day that begins", function () {
     workbench = await start.window({
       server,
       settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
-      shows: (opened) => opened.row("Earlier, 1").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.row("Earlier, 1").waitFor(),
     });
     frame = workbench.webviewFrame();
   });
 
   it("says that there are no tasks today, and shows the first one once it is there, in a wide tab too", async () => {
     await workbench.runCommand("Async Agents: Show Overview");
-    await frame.getByText("No tasks today").waitFor({ timeout: 60_000 });
+    await frame.getByText("No tasks today").waitFor();
     assert.equal(await frame.getByLabel("Time range").isVisible(), false);
     await takeAllPictures(workbench, "overview-empty");
     await seedTask(server, { parentSessionID: session, description: "Look around", prompt: "Look around." });
-    await frame.getByRole("row").filter({ hasText: "Look around" }).waitFor({ timeout: 60_000 });
+    await frame.getByRole("row").filter({ hasText: "Look around" }).waitFor();
     assert.equal(await frame.getByRole("rowheader").count(), 1);
     await takeAllPictures(workbench, "overview-one");
     await workbench.page.setViewportSize({ width: 1600, height: 900 });

@@ -223,7 +223,7 @@ describe("the output panel in a real editor", () => {
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
-      shows: (opened) => opened.treeItem("Raise the timeout").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.treeItem("Raise the timeout").waitFor(),
     });
     frame = workbench.webviewFrame();
     workbench.page.on("request", (request) => requested.push(request.url()));
@@ -246,8 +246,7 @@ describe("the output panel in a real editor", () => {
 
   const button = (name: string | RegExp): Locator => frame.getByRole("button", { name, exact: true });
   const card = (): Locator => frame.getByRole("article");
-  const ended = (status: string): Promise<void> =>
-    frame.locator(".status", { hasText: status }).waitFor({ timeout: 20_000 });
+  const ended = (status: string): Promise<void> => frame.locator(".status", { hasText: status }).waitFor();
 
   /** Takes a picture, and by default records the accessibility barriers of the page. */
   async function look(name: string, { theme = "dark", axe = true } = {}): Promise<void> {
@@ -273,7 +272,7 @@ describe("the output panel in a real editor", () => {
 
   it("shows the change that a file permission asks for, and makes none before the answer", async () => {
     await show("Raise the timeout");
-    await card().getByText("Change a File").waitFor({ timeout: 20_000 });
+    await card().getByText("Change a File").waitFor();
     assert.equal(await card().locator(".removed").textContent(), "-const TIMEOUT = 3_000;");
     await look("permission");
     assert.equal(readFileSync(join(server.directory, "src", "load.ts"), "utf8"), SOURCE);
@@ -361,7 +360,7 @@ describe("the output panel in a real editor", () => {
     await workbench.changeSettings({ "asyncagents.maxConcurrentTasks": 0 });
     const asking = workbench.treeItem("Look for callers").filter({ hasText: "needs permission" });
     await launch("Look into it with help", asking);
-    await card().getByText("Run a Command").waitFor({ timeout: 20_000 });
+    await card().getByText("Run a Command").waitFor();
     await card().getByText("Reason: Ask from below").waitFor();
     await card().getByText('"Look for callers" (general)').waitFor();
     await look("below");
@@ -379,7 +378,7 @@ describe("the output panel in a real editor", () => {
 
   it("shows hostile output as text", async () => {
     await show("Say something dangerous");
-    await frame.getByText("Not a heading").first().waitFor({ timeout: 30_000 });
+    await frame.getByText("Not a heading").first().waitFor();
     await ended("Completed");
     await look("hostile");
     await frame.locator(".line", { hasText: "bash" }).click();
@@ -408,7 +407,7 @@ describe("the output panel in a real editor", () => {
     for (const theme of ["light", "hc", "dark"] as const) {
       await wear(theme);
       await show("Publish the branch");
-      await card().getByText("git push origin main").waitFor({ timeout: 20_000 });
+      await card().getByText("git push origin main").waitFor();
       await card().getByText("Reason: Publish the branch").waitFor();
       await look("permission-command", { theme });
       await show("Raise the timeout");
@@ -440,7 +439,7 @@ describe("the output panel in a real editor", () => {
 
   it("asks questions with one, several or an own answer, by keyboard alone", async () => {
     await show("Set up the database");
-    await card().getByText("2 questions").waitFor({ timeout: 20_000 });
+    await card().getByText("2 questions").waitFor();
     await look("question");
     await frame.getByRole("radio", { name: /SQLite/ }).press("Space");
     await workbench.page.keyboard.press("Tab");
@@ -494,7 +493,7 @@ describe("the output panel in a real editor", () => {
     await workbench.treeItem("Publish the branch").waitFor({ state: "detached" });
     await show("Raise the timeout");
     await server.kill();
-    await frame.locator(".banner").waitFor({ timeout: 30_000 });
+    await frame.locator(".banner").waitFor();
     await look("disconnected");
   });
 

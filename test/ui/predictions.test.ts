@@ -81,6 +81,7 @@ describe("conflicts of isolated tasks, in a real editor", () => {
 
     model.release("end");
     await Promise.all(tasks.map(({ id }) => ended(launcher, id)));
+    await workbench.spoken("2 of 2 done").waitFor();
     await workbench.contextMenu(workbench.treeItem("Batch").first(), "Compare Changes…");
     await workbench.tab("list.txt (2 files)").waitFor();
     for (const task of [FIRST, SECOND])

@@ -17,7 +17,6 @@ function answerTo({ messages, title }: Pick<ModelRequest, "messages" | "title">)
 }
 
 describe("the preview of outputs, in a real editor", function () {
-  this.timeout(180_000);
   let workbench: Workbench;
 
   setUp(async (start) => {
@@ -27,7 +26,7 @@ describe("the preview of outputs, in a real editor", function () {
     });
     for (const name of NAMES) {
       await launch(name);
-      await row(`${name}, completed`).waitFor({ timeout: 60_000 });
+      await row(`${name}, completed`).waitFor();
     }
   });
 

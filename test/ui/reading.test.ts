@@ -92,7 +92,7 @@ describe("reading and finding in the output panel, in a real editor", () => {
     workbench = await start.window({
       server,
       settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
-      shows: (opened) => opened.treeItem("Describe the cart").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.treeItem("Describe the cart").waitFor(),
     });
     frame = workbench.webviewFrame();
   });
@@ -106,7 +106,7 @@ describe("reading and finding in the output panel, in a real editor", () => {
   async function showCart(): Promise<void> {
     await workbench.runCommand("View: Close All Editors");
     await show("Describe the cart");
-    await frame.locator(".status", { hasText: "Completed" }).waitFor({ timeout: 20_000 });
+    await frame.locator(".status", { hasText: "Completed" }).waitFor();
     await frame.getByText("The last needle.").waitFor();
     await until("the focus in the text", async () => (await focused()) === "Conversation");
   }
@@ -213,8 +213,10 @@ describe("reading and finding in the output panel, in a real editor", () => {
     await frame.locator(".scroller").focus();
     await press("Control+a", "Control+c");
     await frame.locator(".toast", { hasText: "Copied the whole conversation" }).waitFor();
-    const text = await workbench.page.evaluate("navigator.clipboard.readText()");
-    assert.match(String(text), /# Describe the cart[^]*const needle = 1[^]*first needle[^]*last needle/);
+    const all = /# Describe the cart[^]*const needle = 1[^]*first needle[^]*last needle/;
+    await until("the copy", async () =>
+      all.test(String(await workbench.page.evaluate("navigator.clipboard.readText()"))),
+    );
   });
 
   it("opens files from links and paths, at their line, and names them relative to a folder without Git", async () => {

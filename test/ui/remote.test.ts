@@ -21,10 +21,9 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
   return gate === undefined ? { text: "Noted." } : { text: `${gate}: done.`, gate };
 }
 
-const GRACE_S = 5;
+const GRACE_S = 15;
 
 describe("a folder on another machine, in a real editor", function () {
-  this.timeout(180_000);
   const home = hermeticHome();
   const folder = tempDir("work");
   const state = new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
@@ -75,10 +74,11 @@ describe("a folder on another machine, in a real editor", function () {
     await workbench.open();
     await workbench.openView();
     const news = workbench.notification("While you were away");
-    await news.first().waitFor({ timeout: 60_000 });
+    await news.first().waitFor();
     assert.match(await news.first().innerText(), /While you were away: 2 completed/);
     for (const prompt of ["Count the files", "Count the lines"])
       await workbench.row(`${prompt}, completed`).waitFor();
+    await workbench.showNotifications();
     assert.equal(await workbench.notification("").count(), 1, "the summary is all that is said");
     assert.equal((await notices(state, parent)).length, 2);
     assert.equal(state.daemonPid(), daemon);

@@ -63,7 +63,6 @@ function changeFiles(directory: string): void {
 }
 
 describe("a list of sixty tasks, in a real editor", function () {
-  this.timeout(180_000);
   let model: ScriptedModel;
   let workbench: Workbench;
 
@@ -101,7 +100,7 @@ describe("a list of sixty tasks, in a real editor", function () {
     workbench = await start.window({
       server,
       settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never", "git.enabled": true },
-      shows: (opened) => opened.row("Check the lexer, running").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.row("Check the lexer, running").waitFor(),
     });
   });
 

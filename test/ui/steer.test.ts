@@ -48,7 +48,7 @@ describe("steering and continuing tasks in a real editor", () => {
     workbench = await start.window({
       server,
       settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
-      shows: (opened) => opened.treeItem("Review the cart").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.treeItem("Review the cart").waitFor(),
     });
     frame = workbench.webviewFrame();
   });

@@ -40,6 +40,7 @@ describe("tasks that use OpenCode's own subagents, in a real editor", () => {
     const warning = workbench.notification(
       'OpenCode didn\'t allow task "List the exports" to use a subagent because of its depth limit. Set "subagent_depth": 2',
     );
+    await workbench.showNotifications();
     await warning.waitFor();
     await takePictures(workbench, "subagent-refused");
     await warning.getByRole("button", { name: "Show Output" }).click();

@@ -69,8 +69,7 @@ describe("the tree in a real editor", () => {
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
-      shows: (opened) =>
-        opened.row("Measure the suites, running, general, needs permission").waitFor({ timeout: 60_000 }),
+      shows: (opened) => opened.row("Measure the suites, running, general, needs permission").waitFor(),
     });
   });
 

@@ -140,7 +140,7 @@ describe("worktrees in a real editor", () => {
   async function launch(prompt: Prompt): Promise<void> {
     await write(prompt);
     await workbench.quickInput.accept();
-    await row(prompt).and(workbench.spoken("completed")).waitFor({ timeout: 60_000 });
+    await row(prompt).and(workbench.spoken("completed")).waitFor();
   }
 
   /** The directory of a task's worktree; the name of that begins like the prompt. */
@@ -164,7 +164,7 @@ describe("worktrees in a real editor", () => {
     assert.equal(await workbench.quickInput.input.inputValue(), LAUNCHED);
     await pictures("launch");
     await workbench.quickInput.accept();
-    await row(LAUNCHED).and(workbench.spoken("completed")).waitFor({ timeout: 60_000 });
+    await row(LAUNCHED).and(workbench.spoken("completed")).waitFor();
     await row(LAUNCHED).and(workbench.spoken("(worktree)")).waitFor();
     await workbench.tooltipOf(row(LAUNCHED), `${repository.directory}.worktrees`);
     await workbench.screenshot("worktree-tooltip-dark");
@@ -225,6 +225,7 @@ describe("worktrees in a real editor", () => {
     await row(CLEAN).and(workbench.spoken("(brought back)")).waitFor();
     await until("the worktree to go", () => !existsSync(worktree));
     await pictures("brought-back");
+    await workbench.showNotifications();
     await button(told, "Undo").click();
     await until("the undo", () => read("bill.txt") === lines() && !exists("receipt.txt"));
     assert.deepEqual([...others(), read("bill.txt"), read("prices.txt")], before);
@@ -240,6 +241,7 @@ describe("worktrees in a real editor", () => {
     await workbench.quickInput.type(CLEAN);
     await workbench.quickInput.accept();
     await workbench.quickInput.shows("Bring Back: 2 files without conflicts");
+    await option("receipt.txt").waitFor();
     // Unchecks the first file.
     await workbench.quickInput.press("ArrowDown", "Space", "Enter");
     const told = workbench.notification(`Brought back 1 file from "${CLEAN}".`);
@@ -256,6 +258,7 @@ describe("worktrees in a real editor", () => {
     await launch(SINGLE);
     await act(SINGLE, "Bring Back…");
     await workbench.quickInput.shows("Bring Back: 1 file without conflicts");
+    await option("menu.txt").waitFor();
     await workbench.quickInput.press("ArrowDown");
     await pictures("single-changes-button");
     await button(option("menu.txt"), "Take Single Changes…").click();
@@ -314,6 +317,7 @@ describe("worktrees in a real editor", () => {
     await row(CONFLICTING).and(workbench.spoken("(resumed)")).and(workbench.spoken("completed")).waitFor();
     await act(CONFLICTING, "Bring Back…");
     await workbench.quickInput.shows("Bring Back: 2 files without conflicts");
+    await option("prices.txt").waitFor();
     await workbench.quickInput.accept();
     await workbench.notification(`Brought back 2 files from "${CONFLICTING}".`).waitFor();
     assert.equal(read("prices.txt"), lines().replace("two", "two of mine!"));

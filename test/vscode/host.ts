@@ -186,6 +186,8 @@ export async function openBrowser(viewport = { width: 1280, height: 800 }): Prom
     still.replaceSync("*, ::before, ::after { animation: none !important; }");
     document.adoptedStyleSheets = [still];
   });
+  // A busy machine needs more than the usual half a minute to load a window.
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   return { browser, page, close: () => browser.close() };
 }

@@ -78,5 +78,5 @@ async function openWindow(
 }
 
 async function hasNoTasks({ page }: Workbench): Promise<void> {
-  await page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor({ timeout: 60_000 });
+  await page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
 }

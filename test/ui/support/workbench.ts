@@ -138,9 +138,9 @@ export class Workbench {
 
   /** Reloads the window with VS Code's command, which keeps open editors; `open` would lose them. */
   async reload(): Promise<void> {
-    const loading = this.page.waitForEvent("domcontentloaded");
-    await this.runCommand("Developer: Reload Window");
-    await loading;
+    // Begins before the command is run, which takes a while.
+    const loading = this.page.waitForEvent("domcontentloaded", { timeout: 120_000 });
+    await Promise.all([loading, this.runCommand("Developer: Reload Window")]);
     await this.loaded();
   }
 
@@ -270,6 +270,11 @@ export class Workbench {
     return this.page.locator('.part.sidebar [role="treeitem"]');
   }
 
+  /** Shows all notifications, also those that have hidden themselves, which they do after ten seconds. */
+  async showNotifications(): Promise<void> {
+    await this.runCommand("Notifications: Show Notifications");
+  }
+
   /** Clicks a row; see `hoverRow`. */
   async clickRow(row: Locator): Promise<void> {
     await this.hoverRow(row);
@@ -327,15 +332,12 @@ export class Workbench {
    */
   async leaveHover(): Promise<void> {
     const hover = this.page.locator(".monaco-hover:visible").first();
-    await this.page.mouse.move(0, 0);
-    const left = await hover.waitFor({ state: "hidden", timeout: 2_000 }).then(
-      () => true,
-      () => false,
-    );
-    if (left) return;
-    await hover.hover();
-    await this.page.mouse.move(0, 0);
-    await hover.waitFor({ state: "hidden" });
+    await until("the hover to go", async () => {
+      await this.page.mouse.move(0, 0);
+      if (await done(hover.waitFor({ state: "hidden", timeout: 2_000 }))) return true;
+      await hover.hover({ timeout: 2_000 });
+      return false;
+    });
   }
 
   /** The texts of a row's decorations, which are its badges. */
@@ -576,8 +578,8 @@ export class Workbench {
   }
 
   private async loaded(): Promise<void> {
-    await this.page.locator(".monaco-workbench").waitFor({ timeout: 60_000 });
-    await this.activityBarItem.waitFor({ timeout: 60_000 });
+    await this.page.locator(".monaco-workbench").waitFor();
+    await this.activityBarItem.waitFor();
   }
 
   get menu(): Locator {
