@@ -11,14 +11,17 @@ import { repository } from "../support/extension-host.ts";
 
 const PASSING_SCORE = 85;
 
-/** What is changed, and the tests that should notice. */
+/** What is changed, and the tests that should notice. Without a star, Mocha takes a pattern for a file name. */
 interface Part {
   readonly source: readonly string[];
   readonly tests: readonly string[];
 }
 
 const PARTS: Readonly<Record<string, Part>> = {
-  engine: { source: ["src/engine/**/*.ts"], tests: ["test/unit/{engine,tools,daemon}/**/*.test.ts"] },
+  engine: {
+    source: ["src/engine/**/*.ts"],
+    tests: ["engine", "tools", "daemon"].map((folder) => `test/unit/${folder}/**/*.test.ts`),
+  },
   tools: { source: ["src/tools/**/*.ts"], tests: ["test/unit/tools/*.test.ts"] },
   rpc: { source: ["src/rpc/**/*.ts"], tests: ["test/unit/rpc/*.test.ts"] },
   records: {
@@ -27,7 +30,11 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   revert: {
     source: ["src/ui/changes/accepted-changes.ts", "src/daemon/{revert-plan,take-back}.ts"],
-    tests: ["test/unit/ui/changes/*.test.ts", "test/unit/daemon/{revert-plan,take-back}.test.ts"],
+    tests: [
+      "test/unit/ui/changes/*.test.ts",
+      "test/unit/daemon/revert-plan.test.ts",
+      "test/unit/daemon/take-back.test.ts",
+    ],
   },
 };
 

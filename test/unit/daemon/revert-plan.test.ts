@@ -47,6 +47,7 @@ describe("the plan for reverting a file", () => {
   it("does nothing if the file is as before the task", () => {
     assert.equal(plan(edited, file("one\ntwo\nthree\n")), "nothing");
     assert.equal(plan(change(absent, text("new\n")), gone), "nothing");
+    assert.equal(plan(change(text("gone\n"), absent), file("gone\n")), "nothing");
     assert.equal(plan(edited, file("one\ntwo\nthree\nfour\n")), "nothing");
     // Even if others are working on the file.
     assert.equal(plan({ ...edited, workedOnBy: ["ses_1"] }, file("one\ntwo\nthree\n"), true), "nothing");
@@ -85,7 +86,8 @@ describe("the plan for reverting a file", () => {
     const excerpt: FileContent = { kind: "excerpt", text: "x\n" };
     assert.equal(plan(change(unknown, text("x\n")), file("x\n")), "no-snapshot");
     assert.equal(plan(change(excerpt, excerpt), file("x\n")), "no-snapshot");
-    assert.equal(plan(change(binary, binary), file("x\n")), "binary");
+    for (const of of [change(binary, binary), change(binary, text("x\n")), change(text("x\n"), binary)])
+      assert.equal(plan(of, file("y\n")), "binary");
     assert.equal(plan(change(text("caf\u{fffd}\n"), text("tea\n")), file("tea\n")), "encoding");
     assert.equal(plan(change(text("x\n"), text("caf\u{fffd}\n")), file(undefined)), "changed-since");
   });
@@ -110,24 +112,44 @@ describe("the plan for reverting a file", () => {
     );
   });
 
+  /** The plan for a task with a subtask, or the reason and the sentence of a refusal. */
+  function planned(of: FileChange, running: readonly string[], present = file("one\nTWO\nthree\n")): string {
+    const child = (id: string) =>
+      ["top", "a", "b"].includes(id) || running.includes(id)
+        ? { status: running.includes(id) ? "running" : "completed", description: `Task ${id}` }
+        : undefined;
+    const session = (id: string) => (id === "ses_user" ? { title: "A session" } : undefined);
+    const descendantsOf = () => [{ id: "sub" }];
+    const engine = { child, session, descendantsOf } as unknown as Parameters<typeof planRevert>[0];
+    const plan = planRevert(engine, "top", of, { name: "src/file.txt", present });
+    return plan.kind === "refused" ? `${plan.reason} ${english(plan.why)}` : plan.kind;
+  }
+
   it("looks for a running task or subtask, and names the file and who else works on it", () => {
-    const found = { name: "src/file.txt", present: file("one\nTWO\nthree\n") };
-    const planned = (of: FileChange, running: readonly string[]): string => {
-      const child = (id: string) => ({
-        status: running.includes(id) ? "running" : "completed",
-        description: `Task ${id}`,
-      });
-      const descendantsOf = () => [{ id: "sub" }];
-      const engine = { child, descendantsOf } as unknown as Parameters<typeof planRevert>[0];
-      const plan = planRevert(engine, "top", of, found);
-      return plan.kind === "refused" ? `${plan.reason} ${english(plan.why)}` : plan.kind;
-    };
     assert.equal(planned(edited, []), "write");
     assert.match(planned(edited, ["top"]), /^at-work src\/file.txt: the task is still running/);
     assert.match(planned(edited, ["sub"]), /^at-work /);
     assert.match(
-      planned({ ...edited, workedOnBy: ["a", "b"] }, []),
-      /^worked-on src\/file.txt: also changed by "Task a", "Task b", which/,
+      planned({ ...edited, workedOnBy: ["a", "ses_user", "ses_gone"] }, []),
+      /^worked-on src\/file.txt: also changed by "Task a", "A session", "ses_gone", which/,
     );
+  });
+
+  it("says why a change isn't reverted", () => {
+    const binary: FileContent = { kind: "binary" };
+    const unknown: FileContent = { kind: "unknown" };
+    const asLeft = file("one\nTWO\nthree\n");
+    const cases: readonly (readonly [FileChange, PresentText, RegExp])[] = [
+      [edited, { kind: "outside" }, /^outside .*: outside this workspace/],
+      [edited, { kind: "unreadable" }, /^unreadable .*: can't be read as a file\.$/],
+      [edited, file("one\nTWO\nthree\n", true), /^unsaved .*: has unsaved changes in an editor\./],
+      [change(unknown, text("x\n")), file("x\n"), /^no-snapshot .* OpenCode took no snapshot of it\.$/],
+      [change(binary, binary), file("x\n"), /^binary .*: a binary file/],
+      [change(text("caf\u{fffd}\n"), text("tea\n")), file("tea\n"), /^encoding .*: not written in UTF-8/],
+      [{ ...edited, isDoubtful: true }, asLeft, /^doubtful .*: other agents ran commands/],
+      [{ ...edited, isMixed: true }, asLeft, /^mixed .*: also changed by something else/],
+      [edited, gone, /^changed-since .*: has since changed in the same places\./],
+    ];
+    for (const [of, present, why] of cases) assert.match(planned(of, [], present), why);
   });
 });

@@ -45,10 +45,26 @@ describe("the changes that the user accepted", () => {
     assert.ok(!accepted.has("ses_1", placed("/a.bin", { kind: "binary" }, "two")));
   });
 
-  it("are kept for the newest 200 tasks", () => {
+  it("stay so if the file is changed further, as long as the task's own text is the same", () => {
     const accepted = open();
-    for (let n = 0; n < 201; n++) accepted.add(`ses_${n}`, [edit("/a.txt", "one\n")]);
-    assert.ok(!accepted.has("ses_0", edit("/a.txt", "one\n")));
-    assert.ok(accepted.has("ses_1", edit("/a.txt", "one\n")));
+    const text = { kind: "text", text: "one\n" } as const;
+    accepted.add("ses_1", [placed("/a.txt", text, "one\n")]);
+    assert.ok(accepted.has("ses_1", placed("/a.txt", text, "one\ntwo\n")));
+  });
+
+  it("leave nothing behind once all of a task are dropped", () => {
+    open().add("ses_1", [edit("/a.txt", "one\n")]);
+    open().drop("ses_1", ["/a.txt"]);
+    assert.deepEqual([...values.values()], [{}]);
+  });
+
+  it("are kept for the newest 200 tasks, by their last change", () => {
+    const accepted = open();
+    for (let n = 0; n < 200; n++) accepted.add(`ses_${n}`, [edit("/a.txt", "one\n")]);
+    accepted.add("ses_0", [edit("/b.txt", "two\n")]);
+    accepted.add("ses_200", [edit("/a.txt", "one\n")]);
+    assert.ok(accepted.has("ses_0", edit("/a.txt", "one\n")));
+    assert.ok(!accepted.has("ses_1", edit("/a.txt", "one\n")));
+    assert.ok(accepted.has("ses_2", edit("/a.txt", "one\n")));
   });
 });
