@@ -7,7 +7,9 @@ export function proofOf(token: string, role: Role, nonce: string): string {
   return createHmac("sha256", token).update(`${role}\n${nonce}`).digest("base64url");
 }
 
-export function isProof(given: string, token: string, role: Role, nonce: string): boolean {
-  const [a, b] = [given, proofOf(token, role, nonce)].map((text) => Buffer.from(text));
-  return a !== undefined && b !== undefined && a.length === b.length && timingSafeEqual(a, b);
+/** @param given what the other end sent, which may be anything */
+export function isProof(given: unknown, token: string, role: Role, nonce: string): boolean {
+  const actual = Buffer.from(typeof given === "string" ? given : "");
+  const expected = Buffer.from(proofOf(token, role, nonce));
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }

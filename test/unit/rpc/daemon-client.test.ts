@@ -4,11 +4,17 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConnectionError } from "../../../src/engine/connection.ts";
+import { Refusal } from "../../../src/engine/errors.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { sentence } from "../../../src/engine/sentence.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { ConversationMessage } from "../../../src/protocol/output.ts";
-import { type Environment, type FolderChange, type FolderClient } from "../../../src/rpc/contract.ts";
+import {
+  PROTOCOL_VERSION,
+  type Environment,
+  type FolderChange,
+  type FolderClient,
+} from "../../../src/rpc/contract.ts";
 import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
 import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
@@ -469,6 +475,104 @@ describe("A window's connection to the daemon", () => {
     await clock.advance(100);
     assert.deepEqual(await waiting, []);
     assert.equal(window.state.kind, "connected");
+  });
+
+  it("is not made to a program at the daemon's socket that can't prove that it is the daemon", async () => {
+    const socket = join(stateFolder, "daemon.sock");
+    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket, token: "secret" }));
+    const received: unknown[] = [];
+    const stranger = createServer((connection) => {
+      new AnsweringWire(
+        connection,
+        () => undefined,
+        async (method, params) => {
+          received.push(method, params);
+          return { proof: "proof", protocol: PROTOCOL_VERSION, version: "1.2.0", pid: process.pid };
+        },
+      );
+    });
+    assert.ok(await listenExclusively(stranger, socket));
+    held.push({ dispose: () => stranger.close() });
+    const { client: window } = client();
+    const answer = whileTimePasses(window.open(folder()).calls.models());
+    await assert.rejects(answer, ConnectionError);
+    assert.equal(window.state.kind, "failed");
+    assert.deepEqual([...new Set(received.filter((each) => typeof each === "string"))], ["hello"]);
+    assert.doesNotMatch(JSON.stringify(received), /secret|PATH/);
+  });
+
+  it("tells whether a daemon is running, what it does, and where its log is", async () => {
+    const host = new FakeHost();
+    const { client: window } = client();
+    assert.equal(await window.isStarted(), false);
+    await serve(host);
+    assert.equal(await window.isStarted(), true);
+    assert.deepEqual(await window.status(), { folders: [], pid: process.pid, startedAt: 1 });
+    assert.deepEqual(await window.diagnostics(), {});
+    assert.equal(await window.logFile(), join(stateFolder, "daemon.log"));
+    await window.stop(["/work"]);
+    assert.deepEqual(host.stopped, ["/work"]);
+  });
+
+  it("writes what the daemon logs into the window's log", async () => {
+    const host = new FakeHost();
+    await serve(host);
+    const logged: string[] = [];
+    const logger = { ...silentLogger, warn: (text: string) => void logged.push(text) };
+    const options = {
+      stateFolder,
+      execPath: process.execPath,
+      script: "/no/program",
+      env: {},
+      clock,
+      logger,
+    };
+    const window = new DaemonClient({ ...options, version: "1.2.0" });
+    held.push(window);
+    await window.status();
+    host.tell({ level: "warn", message: "The disk is full." });
+    await until("the line", () => logged.length > 0);
+    assert.deepEqual(logged, ["The disk is full."]);
+  });
+
+  it("reports that a folder can't be opened, and tries again with the next call", async () => {
+    const host = new FakeHost(new FakeService({ models: async () => [] }));
+    host.gate = Promise.reject(new Refusal("unavailable", sentence("Not now.")));
+    await serve(host);
+    const opened = client().client.open(folder());
+    const { told } = follow(opened);
+    await until("the failure", () => told().length > 0);
+    assert.deepEqual(told(), ["failed"]);
+    host.gate = Promise.resolve();
+    assert.deepEqual(await opened.calls.models(), []);
+    assert.deepEqual(told(), ["failed", "reset undefined"]);
+  });
+
+  it("opens a conversation again that the daemon couldn't open, at its next connect", async () => {
+    const service = new FakeService();
+    const server = await serve(new FakeHost(service));
+    const opened = client().client.open(folder());
+    await opened.openConversation("ses_task", () => undefined);
+    server.dispose();
+    const again = new FakeService();
+    const open = again.openConversation.bind(again);
+    let refused = 0;
+    again.openConversation = async () => {
+      refused++;
+      throw new Refusal("unknown-task", sentence("Not yet."));
+    };
+    await serve(new FakeHost(again));
+    await until("the loss to be seen", () => clock.pending > 0);
+    await clock.advance(0);
+    await until("the folder to be opened again", () => again.listeners > 0);
+    again.connect();
+    await until("the refusal", () => refused === 1);
+    again.openConversation = open;
+    await until("another try", () => {
+      again.connect();
+      return again.conversations[0]?.questions[0];
+    });
+    assert.deepEqual(again.conversations[0]?.questions, [{ type: "newest" }]);
   });
 
   it("is closed without stopping the daemon", async () => {

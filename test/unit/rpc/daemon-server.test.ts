@@ -14,7 +14,7 @@ import {
   type WindowNotifications,
 } from "../../../src/rpc/contract.ts";
 import { listenExclusively, removeEntry, socketFor, writeEntry } from "../../../src/rpc/daemon-entry.ts";
-import { connectTo, DaemonFiles, type DaemonEntry } from "../../../src/rpc/daemon-files.ts";
+import { asEntry, connectTo, DaemonFiles, type DaemonEntry } from "../../../src/rpc/daemon-files.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
 import { isProof, proofOf } from "../../../src/rpc/proof.ts";
@@ -132,6 +132,61 @@ describe("The daemon's server", () => {
     await assert.rejects(wire.request("handOver", []), { code: "not-allowed" });
     assert.deepEqual([host.opened, host.reopened], [[], []]);
     assert.equal(host.handedOver, 0);
+  });
+
+  it("takes nothing but the proof for one", () => {
+    const proof = proofOf("token", "window", "n");
+    assert.ok(isProof(proof, "token", "window", "n"));
+    for (const other of [proof.slice(1), `${proof}x`, `x${proof.slice(1)}`, "", undefined, {}, 1])
+      assert.equal(isProof(other, "token", "window", "n"), false);
+    for (const [token, role, nonce] of [
+      ["another", "window", "n"],
+      ["token", "daemon", "n"],
+      ["token", "window", "m"],
+    ] as const)
+      assert.equal(isProof(proof, token, role, nonce), false);
+  });
+
+  it("greets a window once", async () => {
+    const { entry } = await serve();
+    const wire = await greeted(entry);
+    await assert.rejects(wire.request("hello", hello(entry.token)), { code: "not-allowed" });
+  });
+
+  it("tells a window about all of its work, and stops the folders that it names", async () => {
+    const { entry, host } = await serve();
+    const wire = await greeted(entry);
+    assert.deepEqual(await wire.request("status", []), { folders: [], pid: process.pid, startedAt: 1 });
+    assert.deepEqual(await wire.request("diagnostics", []), {});
+    await wire.request("stop", [{ directories: ["/a", "/b"] }]);
+    assert.deepEqual(host.stopped, ["/a", "/b"]);
+  });
+
+  it("opens a folder again for a program that proves the token", async () => {
+    const { entry, host } = await serve();
+    const wire = await greeted(entry);
+    await wire.request("reopen", [{ directory: "/work", env: { PATH: "/bin" }, onlyIfUsed: true }]);
+    assert.deepEqual(host.reopened, [["/work", { env: { PATH: "/bin" }, onlyIfUsed: true }]]);
+  });
+
+  it("refuses what it doesn't know", async () => {
+    const { entry } = await serve();
+    const wire = (await greeted(entry)) as unknown as Wire<{ later(): void }, never>;
+    await assert.rejects(wire.request("later", []), {
+      name: "Refusal",
+      code: "unavailable",
+      message: "The background process doesn't know the command later. Reload this window.",
+    });
+  });
+
+  it("can open a folder whose first opening failed", async () => {
+    const { entry, host } = await serve();
+    const wire = await greeted(entry);
+    host.gate = Promise.reject(new Refusal("unavailable", sentence("Not now.")));
+    await assert.rejects(wire.request("open", [folder()]), { message: "Not now." });
+    host.gate = Promise.resolve();
+    await wire.request("open", [folder()]);
+    assert.equal(host.opened.length, 2);
   });
 
   it("does not greet a window with another token, and disconnects it after five seconds", async () => {
@@ -415,6 +470,20 @@ describe("The daemon's socket", () => {
     assert.ok(await listenExclusively(first, path));
     assert.equal(await listenExclusively(second, path), false);
     first.close();
+  });
+
+  it("is not found through a description that lacks something", () => {
+    const entry = { socket: "/s", token: "t", pid: 1 };
+    assert.deepEqual(asEntry({ ...entry, protocol: 1 }), { ...entry, protocol: 1 });
+    for (const broken of [
+      undefined,
+      null,
+      "text",
+      { ...entry, socket: 1 },
+      { ...entry, token: undefined },
+      { ...entry, pid: "1" },
+    ])
+      assert.equal(asEntry(broken), undefined);
   });
 
   it("is not found through a broken description", async () => {

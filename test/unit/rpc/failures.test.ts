@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ConnectionError } from "../../../src/engine/connection.ts";
-import { AskFirst, Refusal } from "../../../src/engine/errors.ts";
+import { AskFirst, Refusal, UserFacingError } from "../../../src/engine/errors.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { sentence } from "../../../src/engine/sentence.ts";
 import { describeError, errorFrom, OtherProtocol } from "../../../src/rpc/failures.ts";
@@ -13,6 +13,7 @@ describe("Errors between window and daemon", () => {
     new ServerFailure("POST /session", "refused", text, 500),
     new ServerFailure("GET /session", "unreachable", "It is gone."),
     new ConnectionError({ code: "bad-path", message: text, remedy: sentence("Set another one.") }),
+    new UserFacingError(text),
     new OtherProtocol("window"),
     new OtherProtocol("daemon"),
     new Error("Unexpected."),
