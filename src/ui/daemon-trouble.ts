@@ -49,15 +49,10 @@ export class DaemonTrouble implements Disposable {
     this.isOffered = true;
     try {
       const restart = vscode.l10n.t("Restart");
-      // There, a server ends with the daemon that started it.
-      const text =
-        process.platform === "win32"
-          ? vscode.l10n.t(
-              "The background process of Async Agents isn't responding. Restarting it stops the agents that are running.",
-            )
-          : vscode.l10n.t(
-              "The background process of Async Agents isn't responding. Restarting it doesn't interrupt agents.",
-            );
+      // On Windows, a server ends with the daemon that started it.
+      const text = vscode.l10n.t(
+        "The background process of Async Agents isn't responding. Restarting it interrupts no agents, except on Windows.",
+      );
       // An error notification stays until the user responds; a warning would hide, along with its button.
       const answer = await vscode.window.showErrorMessage(text, restart);
       // By now the daemon may respond again, or another window may have restarted it.

@@ -7,6 +7,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
 import { extensionWithOpener } from "./support/extension.ts";
 import { takeAllPictures, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
@@ -123,10 +124,14 @@ describe("the first steps in a real editor", () => {
     await setUpOpenCode();
     await workbench.quickInput.choose("Select Executable");
     await workbench.quickInput.shows("OpenCode Executable");
-    // The editor's dialog takes a path only once it has listed its first folder; before, it appends the path to that.
-    await workbench.quickInput.items.filter({ hasText: /^\.\.$/ }).waitFor();
-    await workbench.quickInput.type(openCodeBinary());
-    await workbench.quickInput.widget.getByRole("option", { name: "opencode", exact: true }).waitFor();
+    // The editor's dialog replaces what is in its box when it has listed its first folder.
+    await until("the executable to be listed", async () => {
+      await workbench.quickInput.type(openCodeBinary());
+      await workbench.quickInput.widget
+        .getByRole("option", { name: "opencode", exact: true })
+        .waitFor({ timeout: 5_000 });
+      return true;
+    });
     await workbench.quickInput.widget.getByRole("button", { name: "Select" }).click();
     const told = workbench.notification("is connected:");
     await told.waitFor();
