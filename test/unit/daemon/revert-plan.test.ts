@@ -86,8 +86,12 @@ describe("the plan for reverting a file", () => {
     const excerpt: FileContent = { kind: "excerpt", text: "x\n" };
     assert.equal(plan(change(unknown, text("x\n")), file("x\n")), "no-snapshot");
     assert.equal(plan(change(excerpt, excerpt), file("x\n")), "no-snapshot");
-    for (const of of [change(binary, binary), change(binary, text("x\n")), change(text("x\n"), binary)])
-      assert.equal(plan(of, file("y\n")), "binary");
+    for (const [before, after] of [
+      [binary, binary],
+      [binary, text("x\n")],
+      [text("x\n"), binary],
+    ] as const)
+      assert.equal(plan(change(before, after), file("y\n")), "binary");
     assert.equal(plan(change(text("caf\u{fffd}\n"), text("tea\n")), file("tea\n")), "encoding");
     assert.equal(plan(change(text("x\n"), text("caf\u{fffd}\n")), file(undefined)), "changed-since");
   });

@@ -537,13 +537,13 @@ describe("A window's connection to the daemon", () => {
 
   it("reports that a folder can't be opened, and tries again with the next call", async () => {
     const host = new FakeHost(new FakeService({ models: async () => [] }));
-    host.gate = Promise.reject(new Refusal("unavailable", sentence("Not now.")));
+    host.gate = () => Promise.reject(new Refusal("unavailable", sentence("Not now.")));
     await serve(host);
     const opened = client().client.open(folder());
     const { told } = follow(opened);
     await until("the failure", () => told().length > 0);
     assert.deepEqual(told(), ["failed"]);
-    host.gate = Promise.resolve();
+    host.gate = async () => undefined;
     assert.deepEqual(await opened.calls.models(), []);
     assert.deepEqual(told(), ["failed", "reset undefined"]);
   });

@@ -182,9 +182,9 @@ describe("The daemon's server", () => {
   it("can open a folder whose first opening failed", async () => {
     const { entry, host } = await serve();
     const wire = await greeted(entry);
-    host.gate = Promise.reject(new Refusal("unavailable", sentence("Not now.")));
+    host.gate = () => Promise.reject(new Refusal("unavailable", sentence("Not now.")));
     await assert.rejects(wire.request("open", [folder()]), { message: "Not now." });
-    host.gate = Promise.resolve();
+    host.gate = async () => undefined;
     await wire.request("open", [folder()]);
     assert.equal(host.opened.length, 2);
   });
@@ -411,7 +411,8 @@ describe("The daemon's server", () => {
   it("closes a folder that was still being opened when its window disconnected", async () => {
     const host = new FakeHost();
     let open!: () => void;
-    host.gate = new Promise((resolve) => (open = resolve));
+    const opening = new Promise<void>((resolve) => (open = resolve));
+    host.gate = () => opening;
     const { entry, server } = await serve(host);
     const wire = await greeted(entry);
     wire.request("open", [folder()]).catch(() => undefined);

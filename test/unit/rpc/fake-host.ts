@@ -152,13 +152,13 @@ export class FakeHost implements FolderHost {
   handedOver = 0;
   onHandOver: () => void = () => undefined;
   /** Opening a folder waits for this. */
-  gate: Promise<void> = Promise.resolve();
+  gate: () => Promise<void> = async () => undefined;
 
   constructor(readonly service = new FakeService()) {}
 
   async open(folder: OpenFolder): Promise<HostedFolder> {
     this.opened.push(folder);
-    await this.gate;
+    await this.gate();
     return {
       service: this.service,
       configure: (settings) => void this.configured.push(settings),
