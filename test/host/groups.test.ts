@@ -168,6 +168,27 @@ describe("groups and unread results", () => {
     assert.equal(tree.getTreeItem(batch).collapsibleState, vscode.TreeItemCollapsibleState.Expanded);
   });
 
+  it("a group that shows its rows was expanded, even if the editor did not report it", async () => {
+    const id = await add("cleared", justNow());
+    await engine.clear(id);
+    options.showsCleared = true;
+    const group = (): Node | undefined => tree.getChildren()[0];
+    const state = (): vscode.TreeItemCollapsibleState | undefined => {
+      const node = group();
+      return node && tree.getTreeItem(node).collapsibleState;
+    };
+    const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+    tree.getChildren(group());
+    assert.equal(state(), Collapsed, "of a hidden view, the editor asks for rows to reveal");
+    tree.setVisible(true);
+    tree.getChildren(group());
+    assert.equal(state(), Expanded);
+    await engine.restore(id);
+    assert.equal(tree.getChildren().length, 1);
+    await engine.clear(id);
+    assert.equal(state(), Expanded);
+  });
+
   it("a task that ends in front of the user is never in two groups at once", async () => {
     await add("Ended before", justNow());
     const id = await add("Fix the lexer");

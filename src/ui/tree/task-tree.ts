@@ -133,6 +133,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   getChildren(element?: Node): Node[] {
     this.firstLoad.asked();
     if (element instanceof UnreadableNode || element instanceof LaunchingNode) return [];
+    // The editor asks for the children of expanded rows, and doesn't report an expansion while it redraws the tree.
+    if (element && !(element instanceof FolderNode) && this.visible) this.setOpen(element, true);
     // Of a hidden view, the editor asks only for rows to reveal, which may be newer than what it has.
     if (element instanceof BatchNode || element instanceof GroupNode)
       return [...(this.visible ? this.levels.drawnMembers(element) : this.levels.members(element))];

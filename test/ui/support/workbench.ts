@@ -492,7 +492,11 @@ export class Workbench {
     await this.save(`failed-${test.title.replace(/[^\w]+/g, "-").slice(0, 80)}`);
     const shown = [
       ...(await this.treeItems.evaluateAll((rows) =>
-        rows.map((row) => row.getAttribute("aria-label") ?? ""),
+        rows.map(
+          (row) =>
+            (row.getAttribute("aria-label") ?? "") +
+            (row.getAttribute("aria-expanded") === "false" ? " (collapsed)" : ""),
+        ),
       )),
       ...(await this.page.locator(MESSAGES).filter({ visible: true }).allInnerTexts()),
     ];
