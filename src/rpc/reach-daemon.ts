@@ -104,7 +104,8 @@ async function greet(
   const link = new DaemonLink(socket, hear);
   const nonce = randomBytes(16).toString("base64url");
   const proof = proofOf(entry.token, "window", nonce);
-  let welcome: Welcome;
+  // Whoever listens there may answer nothing.
+  let welcome: Welcome | undefined;
   try {
     const hello = { nonce, proof, protocol: PROTOCOL_VERSION, version, pid: process.pid };
     welcome = await inTime(link.request("hello", [hello]), clock);
@@ -116,7 +117,7 @@ async function greet(
     if (error instanceof WireClosed || error instanceof Refusal) return undefined;
     throw error;
   }
-  if (!isProof(welcome.proof, entry.token, "daemon", nonce)) {
+  if (!welcome || !isProof(welcome.proof, entry.token, "daemon", nonce)) {
     link.close();
     return undefined;
   }

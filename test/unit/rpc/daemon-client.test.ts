@@ -477,29 +477,37 @@ describe("A window's connection to the daemon", () => {
     assert.equal(window.state.kind, "connected");
   });
 
-  it("is not made to a program at the daemon's socket that can't prove that it is the daemon", async () => {
-    const socket = join(stateFolder, "daemon.sock");
-    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket, token: "secret" }));
-    const received: unknown[] = [];
-    const stranger = createServer((connection) => {
-      new AnsweringWire(
-        connection,
-        () => undefined,
-        async (method, params) => {
-          received.push(method, params);
-          return { proof: "proof", protocol: PROTOCOL_VERSION, version: "1.2.0", pid: process.pid };
-        },
-      );
+  const welcome = { proof: "proof", protocol: PROTOCOL_VERSION, version: "1.2.0", pid: process.pid };
+  for (const [what, given] of [
+    ["a wrong proof", welcome],
+    ["nothing", undefined],
+  ] as const)
+    it(`is not made to a program at the daemon's socket that answers with ${what}`, async () => {
+      const socket = join(stateFolder, "daemon.sock");
+      await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket, token: "secret" }));
+      const received: unknown[] = [];
+      const stranger = createServer((connection) => {
+        new AnsweringWire(
+          connection,
+          () => undefined,
+          async (method, params) => {
+            received.push(method, params);
+            return given;
+          },
+        );
+      });
+      assert.ok(await listenExclusively(stranger, socket));
+      held.push({ dispose: () => stranger.close() });
+      const { client: window } = client();
+      const answer = whileTimePasses(window.open(folder()).calls.models());
+      await assert.rejects(answer, {
+        name: "ConnectionError",
+        message: /background process .* didn't start/,
+      });
+      assert.equal(window.state.kind, "failed");
+      assert.deepEqual([...new Set(received.filter((each) => typeof each === "string"))], ["hello"]);
+      assert.doesNotMatch(JSON.stringify(received), /secret|PATH/);
     });
-    assert.ok(await listenExclusively(stranger, socket));
-    held.push({ dispose: () => stranger.close() });
-    const { client: window } = client();
-    const answer = whileTimePasses(window.open(folder()).calls.models());
-    await assert.rejects(answer, ConnectionError);
-    assert.equal(window.state.kind, "failed");
-    assert.deepEqual([...new Set(received.filter((each) => typeof each === "string"))], ["hello"]);
-    assert.doesNotMatch(JSON.stringify(received), /secret|PATH/);
-  });
 
   it("tells whether a daemon is running, what it does, and where its log is", async () => {
     const host = new FakeHost();
