@@ -299,6 +299,13 @@ export type PanelMessage =
   /** Answers the request with that ID. */
   | { readonly type: "reply"; readonly id: string; readonly reply: RequestAnswer };
 
+/** What the script of a page sends. */
+export interface PageMessage {
+  /** The task that the page shows; empty in the overview. */
+  readonly taskID: string;
+  readonly message: PanelMessage;
+}
+
 /** A message from the conversation to the page. */
 export type ConversationMessage = Extract<
   HostMessage,

@@ -10,8 +10,9 @@ declare function acquireVsCodeApi(): EditorApi;
 
 const api = acquireVsCodeApi();
 const root = document.getElementById("app")!;
-const state = new PageStateStore(api, root.dataset["task"] ?? "");
-const post = (message: PanelMessage): void => api.postMessage(message);
+const taskID = root.dataset["task"] ?? "";
+const state = new PageStateStore(api, taskID);
+const post = (message: PanelMessage): void => api.postMessage({ taskID, message });
 let page: Page | undefined;
 
 window.addEventListener("message", ({ data }: MessageEvent<HostMessage>) => {

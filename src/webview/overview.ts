@@ -1,17 +1,17 @@
 import { Formatter } from "../protocol/format.ts";
-import type { PanelMessage } from "../protocol/output.ts";
+import type { PageMessage, PanelMessage } from "../protocol/output.ts";
 import type { OverviewMessage } from "../protocol/overview.ts";
 import { L10n } from "./l10n.ts";
 import { OverviewPage, type OverviewState } from "./overview/page.ts";
 
 declare function acquireVsCodeApi(): {
-  postMessage(message: PanelMessage): void;
+  postMessage(message: PageMessage): void;
   getState(): OverviewState | undefined;
   setState(state: OverviewState): void;
 };
 
 const api = acquireVsCodeApi();
-const post = (message: PanelMessage): void => api.postMessage(message);
+const post = (message: PanelMessage): void => api.postMessage({ taskID: "", message });
 let page: OverviewPage | undefined;
 
 window.addEventListener("message", ({ data }: MessageEvent<OverviewMessage>) => {

@@ -1,3 +1,5 @@
+import type { PageMessage } from "../protocol/output.ts";
+
 /** The state that outlives the page: the editor keeps it while the panel is hidden and across window reloads. */
 export interface PageState {
   /** The version of this format; state of another version is discarded. */
@@ -21,7 +23,7 @@ export interface ReplyDraft {
 
 /** The part of the editor's webview API that the page uses. */
 export interface EditorApi {
-  postMessage(message: unknown): void;
+  postMessage(message: PageMessage): void;
   getState(): unknown;
   setState(state: PageState): void;
 }

@@ -80,4 +80,16 @@ describe("a batch of which some tasks are refused", () => {
     const target = promptEditors.target(document.uri);
     assert.deepEqual(target?.kind === "launch" && target.plan.agents, ["plan"]);
   });
+
+  it("opens an editor with its own text, even if the editor restores that of a closed document of its name", async () => {
+    const { openTextDocument } = vscode.workspace;
+    const restored = await openTextDocument({ language: "markdown", content: "An earlier prompt" });
+    vscode.workspace.openTextDocument = (async () => restored) as unknown as typeof openTextDocument;
+    try {
+      await promptEditors.open({ kind: "launch", plan: { agents: [], splits: false } }, "A new one");
+    } finally {
+      vscode.workspace.openTextDocument = openTextDocument;
+    }
+    assert.equal(restored.getText(), "A new one");
+  });
 });

@@ -76,6 +76,7 @@ describe("the tree", () => {
   /** What the editor was told to redraw: labels, or "root". */
   let drawn: string[];
   let made: number;
+  const views: TaskView[] = [];
 
   beforeEach(async () => {
     server = new MemoryServer();
@@ -95,6 +96,7 @@ describe("the tree", () => {
   });
 
   afterEach(() => {
+    for (const view of views.splice(0)) view.dispose();
     tree.dispose();
     options.dispose();
     session.dispose();
@@ -490,33 +492,68 @@ describe("the tree", () => {
       session: new ActiveSession(engine, server, strictLogger),
     });
     await workspace.open();
-    const { createTreeView } = vscode.window;
+    const { view } = showView(workspace);
+    options.filter = { ...NO_FILTER, text: "nothing like it" };
+    assert.equal(view.message, '0 of 1 shown: "nothing like it". Clear the filter to show all tasks.');
+  });
+
+  it("keeps what is selected while its row is redrawn, when the editor has no selection, unless the row goes", async () => {
+    const [id, other] = [await add("Find the bug"), await add("Fix it")];
+    const { shown, view, select } = showView(await openFolder(engine, session));
+    select([shown.tree.node(id)]);
+    assert.equal(shown.selectedID, id);
+    view.selection = [];
+    assert.equal(shown.selectedID, id);
+    assert.equal(await shown.clickedID(), id);
+    options.filter = { ...NO_FILTER, text: "Fix" };
+    assert.equal(shown.selectedID, undefined);
+    select([shown.tree.node(other)]);
+    assert.equal(shown.selectedID, other);
+    select([]);
+    assert.equal(shown.selectedID, undefined);
+  });
+
+  it("learns what was selected while its row was redrawn, which the editor reports as nothing", async () => {
+    const id = await add("Find the bug");
+    const { shown, view, select, keys } = showView(await openFolder(engine, session));
+    select([]);
+    assert.equal(keys.get("selectionActive"), false);
+    view.selection = [shown.tree.node(id)];
+    await until("the menu's keys", () => keys.get("selectionActive") === true);
+  });
+
+  /** The view with a stand-in for the editor's part of it. */
+  function showView({ folders }: MemoryWorkspace) {
     const never = (): vscode.Disposable => ({ dispose: () => undefined });
+    const selections = new vscode.EventEmitter<{ readonly selection: readonly Node[] }>();
     const view = {
       message: "",
-      selection: [],
+      selection: [] as readonly Node[],
       visible: false,
       onDidChangeVisibility: never,
       onDidExpandElement: never,
       onDidCollapseElement: never,
-      onDidChangeSelection: never,
-      dispose: () => undefined,
+      onDidChangeSelection: selections.event,
+      dispose: () => selections.dispose(),
     };
+    const { createTreeView } = vscode.window;
     vscode.window.createTreeView = (() => view) as unknown as typeof createTreeView;
-    const keys = { set: () => undefined } as unknown as ContextKeys;
-    const { folders } = workspace;
+    const keys = new Map<string, unknown>();
     const known = new AllTasks(folders, strictLogger);
     const unread = new Unread(known, folders, memento, NOTHING_SHOWN);
-    const daemon = { message: undefined, onDidChange: never };
-    const shown = new TaskView({ known, folders, options, unread, keys, daemon });
-    try {
-      options.filter = { ...NO_FILTER, text: "nothing like it" };
-      assert.equal(view.message, '0 of 1 shown: "nothing like it". Clear the filter to show all tasks.');
-    } finally {
-      shown.dispose();
-      vscode.window.createTreeView = createTreeView;
-    }
-  });
+    const shown = new TaskView({
+      ...{ known, folders, options, unread },
+      keys: { set: (key: string, value: unknown) => keys.set(key, value) } as unknown as ContextKeys,
+      daemon: { message: undefined, onDidChange: never },
+    });
+    vscode.window.createTreeView = createTreeView;
+    views.push(shown);
+    const select = (selection: readonly Node[]): void => {
+      view.selection = selection;
+      selections.fire({ selection });
+    };
+    return { shown, view, keys, select };
+  }
 });
 
 describe("the tree of 5,000 tasks", () => {

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
+import type { CommandContext } from "../../src/ui/commands/command.ts";
+import { showSelected } from "../../src/ui/commands/row-commands.ts";
+import { OutputPanels, type PanelParts } from "../../src/ui/output/output-panels.ts";
 import { loadPage } from "../../src/ui/output/web-page.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -20,22 +23,23 @@ describe("a page in an editor tab", () => {
     const script = join(extension, "dist", "webview.js");
     const pages = new Set<string>();
     const answered = new Set<string>();
-    panel.webview.onDidReceiveMessage(() => answered.add(panel.webview.html));
-    const page = loadPage(panel, vscode.Uri.file(extension), { name: "output", patienceMs: 1_000 });
+    const receive = (): void => void answered.add(panel.webview.html);
+    const options = { name: "output", receive, patienceMs: 1_000 } as const;
+    const page = loadPage(panel, vscode.Uri.file(extension), options);
     await until("another load", () => pages.add(panel.webview.html).size > 1);
-    writeFileSync(script, "acquireVsCodeApi().postMessage({});");
+    writeFileSync(script, "acquireVsCodeApi().postMessage({ taskID: '' });");
     await until("the script", () => answered.size > 0);
     page.dispose();
     const [last] = answered;
     // The loads of the next page show that those of the first are over.
-    const next = loadPage(panel, vscode.Uri.file(tempDir("empty")), { name: "output", patienceMs: 1_000 });
+    const next = loadPage(panel, vscode.Uri.file(tempDir("empty")), options);
     const seen = new Set([panel.webview.html]);
     await until("its second load", () => seen.add(panel.webview.html).size > 1);
     next.dispose();
     assert.equal(seen.size, 2);
     assert.ok(last !== undefined && !seen.has(last));
 
-    loadPage(panel, vscode.Uri.file(extension), { name: "output", patienceMs: 1_000 });
+    loadPage(panel, vscode.Uri.file(extension), options);
     answered.clear();
     await until("the script of a third page", () => answered.size > 0);
     const [shown] = answered;
@@ -46,5 +50,87 @@ describe("a page in an editor tab", () => {
     rmSync(script);
     panel.reveal();
     await until("a load after the page is shown again", () => panel.webview.html !== shown);
+  });
+
+  it("receives nothing from the page of another task, which works until it is replaced", async () => {
+    const [one, other] = [tempDir("extension"), tempDir("extension")];
+    for (const extension of [one, other])
+      for (const name of ["dist", "media"]) mkdirSync(join(extension, name));
+    const says = (taskID: string): string => `api.postMessage({ taskID: "${taskID}", message: "${taskID}" })`;
+    const script = "const api = acquireVsCodeApi();";
+    writeFileSync(join(one, "dist", "webview.js"), `${script} setInterval(() => ${says("one")}, 5);`);
+    const received: unknown[] = [];
+    const load = (extension: string, taskID: string): vscode.Disposable =>
+      loadPage(panel, vscode.Uri.file(extension), {
+        name: "output",
+        taskID,
+        receive: (message) => received.push(message),
+      });
+    const first = load(one, "one");
+    await until("the first page", () => received.includes("one"));
+    first.dispose();
+    received.length = 0;
+    // While the second page has no script, the first one's messages still arrive.
+    let late = 0;
+    panel.webview.onDidReceiveMessage(() => late++);
+    writeFileSync(join(other, "dist", "webview.js"), `${script} ${says("other")};`);
+    load(other, "other");
+    await until("the second page", () => received.includes("other"));
+    assert.deepEqual(received, ["other"]);
+    assert.ok(late > 1, "the first page sent something after the second was loaded");
+  });
+});
+
+describe("the preview of outputs", () => {
+  const never = (): vscode.Disposable => ({ dispose: () => undefined });
+  const { createWebviewPanel } = vscode.window;
+  let panels: OutputPanels;
+  let made: number;
+
+  beforeEach(() => {
+    made = 0;
+    vscode.window.createWebviewPanel = (() => {
+      made++;
+      const webview = { asWebviewUri: (uri: vscode.Uri) => uri, onDidReceiveMessage: never };
+      const events = { onDidChangeViewState: never, onDidDispose: never };
+      return { webview, ...events, reveal: () => undefined, dispose: () => undefined };
+    }) as unknown as typeof createWebviewPanel;
+    const known = {
+      child: () => undefined,
+      ...{ onDidChange: never, onDidChangeSubagent: never, onDidChangeRequests: never },
+    };
+    const folders = { of: () => undefined, all: [], onDidChange: never, follow: never };
+    panels = new OutputPanels(vscode.Uri.file("/"), { known, folders } as unknown as PanelParts);
+  });
+
+  afterEach(() => {
+    vscode.window.createWebviewPanel = createWebviewPanel;
+    panels.dispose();
+  });
+
+  it("stays after a double-click, and not after two slow clicks", () => {
+    panels.click("one", 1_000);
+    panels.click("one", 1_600);
+    panels.click("two", 3_000);
+    assert.equal(made, 1);
+    panels.click("two", 3_400);
+    panels.click("three", 5_000);
+    assert.equal(made, 2);
+  });
+
+  it("counts the time between clicks, not between the times at which their rows are drawn again", async () => {
+    let drawn = (_id: string): void => undefined;
+    const clickedID = (): Promise<string> => new Promise((resolve) => (drawn = resolve));
+    const clicks: [string, number][] = [];
+    const click = (id: string, at: number): void => void clicks.push([id, at]);
+    const context = { panels: { click }, clickedID } as unknown as CommandContext;
+    const before = Date.now();
+    const first = showSelected(context);
+    const after = Date.now();
+    await until("another millisecond", () => Date.now() > after);
+    drawn("one");
+    await first;
+    assert.equal(clicks.length, 1);
+    assert.ok(clicks.every(([id, at]) => id === "one" && at >= before && at <= after));
   });
 });

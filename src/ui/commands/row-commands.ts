@@ -28,8 +28,9 @@ export async function showOutput(context: CommandContext, argument: unknown): Pr
 }
 
 export async function showSelected({ panels, clickedID }: CommandContext): Promise<void> {
+  const at = Date.now();
   const id = await clickedID();
-  if (id !== undefined) panels.click(id);
+  if (id !== undefined) panels.click(id, at);
 }
 
 export async function findInOutput({ panels }: CommandContext): Promise<void> {

@@ -15,8 +15,14 @@ import type { PanelParts } from "./output-panels.ts";
 /** Changes within this time are sent together, in milliseconds. */
 const BATCH_MS = 250;
 
-/** Fills a panel with the overview, and keeps it up to date. */
-export function openOverview(panel: vscode.WebviewPanel, { known, folders }: PanelParts): void {
+/**
+ * Fills a panel with the overview, and keeps it up to date.
+ * @returns what handles the messages of its page
+ */
+export function openOverview(
+  panel: vscode.WebviewPanel,
+  { known, folders }: PanelParts,
+): (value: unknown) => void {
   const { webview } = panel;
   const post = (message: OverviewMessage): void => void webview.postMessage(message);
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -34,20 +40,20 @@ export function openOverview(panel: vscode.WebviewPanel, { known, folders }: Pan
     known.onDidChangeRequests(update),
     folders.onDidChange(update),
     folders.follow(({ connector }) => connector.onDidChange(update)),
-    webview.onDidReceiveMessage((value: unknown) => {
-      const message = parsePanelMessage(value);
-      if (message?.type === "ready") {
-        post({ type: "setup", translations: vscode.l10n.bundle ?? {}, now: Date.now() });
-        send();
-      } else if (message?.type === "open-task")
-        void vscode.commands.executeCommand("asyncagents.showOutput", message.id);
-      else if (message?.type === "run") void vscode.commands.executeCommand("asyncagents.connect");
-    }),
   );
   panel.onDidDispose(() => {
     clearTimeout(timer);
     parts.dispose();
   });
+  return (value) => {
+    const message = parsePanelMessage(value);
+    if (message?.type === "ready") {
+      post({ type: "setup", translations: vscode.l10n.bundle ?? {}, now: Date.now() });
+      send();
+    } else if (message?.type === "open-task")
+      void vscode.commands.executeCommand("asyncagents.showOutput", message.id);
+    else if (message?.type === "run") void vscode.commands.executeCommand("asyncagents.connect");
+  };
 }
 
 /** The tasks and subagents of all sessions that were active since this time, except cleared ones. */

@@ -57,10 +57,13 @@ export class OutputPanels implements vscode.Disposable {
     private readonly parts: PanelParts,
   ) {}
 
-  /** Shows the task of a clicked row in the preview; a double-click keeps it there. */
-  click(taskID: string): void {
-    const isSecond = this.previewed === taskID && Date.now() - this.clickedAt < DOUBLE_CLICK_MS;
-    this.clickedAt = Date.now();
+  /**
+   * Shows the task of a clicked row in the preview; a double-click keeps it there.
+   * @param at the time of the click, which may have waited for its row to be redrawn; in milliseconds since 1970
+   */
+  click(taskID: string, at: number): void {
+    const isSecond = this.previewed === taskID && at - this.clickedAt < DOUBLE_CLICK_MS;
+    this.clickedAt = at;
     this.show(taskID, { isPreview: !isSecond });
   }
 
@@ -139,12 +142,10 @@ export class OutputPanels implements vscode.Disposable {
   }
 
   private fill(panel: vscode.WebviewPanel, taskID: string): void {
-    const { webview } = panel;
     const page = new DisposableStore();
     const session = this.loadSession(panel, taskID, page);
     const withSession = (use: (session: OutputSession) => void): void => this.use(session, use);
     const subscriptions = new DisposableStore(
-      webview.onDidReceiveMessage((message: unknown) => withSession((loaded) => loaded.receive(message))),
       panel.onDidChangeViewState(() => {
         if (panel.active) this.activated.fire(taskID);
         if (panel.visible) this.shown.fire(taskID);
@@ -174,7 +175,11 @@ export class OutputPanels implements vscode.Disposable {
   ): Promise<OutputSession> {
     const { openSession, loadPage } = await import("../later.ts");
     const isShown = (): boolean => this.panels.get(taskID)?.panel === panel;
-    if (isShown()) page.add(loadPage(panel, this.extensionUri, { name: "output", taskID }));
+    const receive = (message: unknown): void => {
+      const open = this.panels.get(taskID);
+      if (open?.panel === panel) this.use(open.session, (loaded) => loaded.receive(message));
+    };
+    if (isShown()) page.add(loadPage(panel, this.extensionUri, { name: "output", taskID, receive }));
     let shown = "";
     /** Shows the title and the state in the tab, unless the panel shows another task by now. */
     const showInTab = (child: Child): void => {

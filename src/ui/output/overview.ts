@@ -36,7 +36,7 @@ export class Overview implements vscode.Disposable {
       if (this.panel === panel) this.panel = undefined;
     });
     const { openOverview, loadPage } = await import("../later.ts");
-    openOverview(panel, this.parts);
-    loadPage(panel, this.extensionUri, { name: "overview" });
+    const receive = openOverview(panel, this.parts);
+    loadPage(panel, this.extensionUri, { name: "overview", receive });
   }
 }

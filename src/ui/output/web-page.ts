@@ -1,6 +1,7 @@
 import { DisposableStore } from "../../engine/disposable-store.ts";
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
+import type { PageMessage } from "../../protocol/output.ts";
 import { outputPage } from "./html.ts";
 
 /** The pages of the extension; each has a script and a style sheet. */
@@ -22,6 +23,8 @@ function pageOptions(extensionUri: vscode.Uri): vscode.WebviewOptions {
 interface LoadedPage {
   readonly name: PageName;
   readonly taskID?: string;
+  /** Called with each message of the page, which may be anything. */
+  readonly receive: (message: unknown) => void;
   readonly patienceMs?: number;
 }
 
@@ -33,7 +36,7 @@ interface LoadedPage {
 export function loadPage(
   panel: vscode.WebviewPanel,
   extensionUri: vscode.Uri,
-  { name, taskID = "", patienceMs = PATIENCE_MS }: LoadedPage,
+  { name, taskID = "", receive, patienceMs = PATIENCE_MS }: LoadedPage,
 ): vscode.Disposable {
   const { webview } = panel;
   webview.options = pageOptions(extensionUri);
@@ -67,11 +70,20 @@ export function loadPage(
   };
   const watch = new DisposableStore(
     { dispose: stop },
-    webview.onDidReceiveMessage(stop),
+    webview.onDidReceiveMessage((sent: unknown) => {
+      // The page of another task works until this one replaces it.
+      if (!isFrom(sent, taskID)) return;
+      stop();
+      receive(sent.message);
+    }),
     panel.onDidChangeViewState(follow),
     panel.onDidDispose(() => watch.dispose()),
   );
   load();
   follow();
   return watch;
+}
+
+function isFrom(sent: unknown, taskID: string): sent is PageMessage {
+  return typeof sent === "object" && sent !== null && "taskID" in sent && sent.taskID === taskID;
 }

@@ -61,6 +61,12 @@ export class Levels {
     return [...members].find(([, nodes]) => nodes.includes(node))?.[0];
   }
 
+  /** Whether this is a row under a session, also in a group or batch. */
+  has(parentID: string, node: Node): boolean {
+    const { nodes, members } = this.arrange(parentID);
+    return [nodes, ...members.values()].some((rows) => rows.includes(node));
+  }
+
   /** The groups that the editor has under a session. */
   groups(parentID: string): readonly GroupNode[] {
     return (this.drawn.get(parentID)?.nodes ?? []).filter((node) => node instanceof GroupNode);

@@ -79,3 +79,8 @@ export class LaunchingRows implements Disposable {
     if (this.nodes.delete(node)) this.redraw(node.folder);
   }
 }
+
+/** What the editor still asks for after it is gone. */
+export function goneItem(): vscode.TreeItem {
+  return new vscode.TreeItem(vscode.l10n.t("No longer available"));
+}

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
-import { isRunning, type Child } from "../../engine/subagent.ts";
+import type { TaskChange } from "../../engine/registry.ts";
+import { isRunning, type Child, type SubagentChange } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
@@ -7,7 +8,7 @@ import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, st
 import { FirstLoad } from "./first-load.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
-import { launchingItem, LaunchingRows, unreadableItem } from "./other-rows.ts";
+import { goneItem, launchingItem, LaunchingRows, unreadableItem } from "./other-rows.ts";
 import type { Unread } from "./unread.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 import {
@@ -71,11 +72,11 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.launching = new LaunchingRows(known, folders, (folder) =>
       this.changes.fire(this.folderNode(folder)),
     );
-    const follow = ({ before, after }: { before: Child | undefined; after: Child | undefined }): void =>
-      this.follow(before, after);
     this.subscriptions = vscode.Disposable.from(
       this.launching,
       this.firstLoad,
+      this.parents,
+      this.changes,
       this.changes.event(() => this.firstLoad.changed()),
       folders.onDidChange(() => this.refresh()),
       folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
@@ -86,8 +87,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
         const folder = this.rootFolder(changed.parentID);
         if (folder) this.changes.fire(this.folderNode(folder));
       }),
-      known.onDidChange(follow),
-      known.onDidChangeSubagent(follow),
+      known.onDidChange((change) => this.follow(change)),
+      known.onDidChangeSubagent((change) => this.follow(change)),
       unread.onDidChange((ids) => this.redrawRead(ids)),
     );
     this.refreshTomorrow();
@@ -96,6 +97,12 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** The node of a task or subagent, so that it can be revealed. */
   node(id: string): ChildNode {
     return this.levels.node(id);
+  }
+
+  /** Whether a task or subagent has a row, which may be in a collapsed one. */
+  hasRow(id: string): boolean {
+    const parentID = this.known.child(id)?.parentSessionID;
+    return parentID !== undefined && this.levels.has(parentID, this.node(id));
   }
 
   /** Redraws the row of a folder; a single folder has no row. */
@@ -188,8 +195,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     clearTimeout(this.gathering);
     clearTimeout(this.tomorrow);
     this.subscriptions.dispose();
-    this.changes.dispose();
-    this.parents.dispose();
   }
 
   private item(element: Node): vscode.TreeItem {
@@ -246,7 +251,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   /** Redraws what the change of a child affects. */
-  private follow(before: Child | undefined, after: Child | undefined): void {
+  private follow({ before, after }: TaskChange | SubagentChange): void {
     const child = after ?? before;
     if (!child) return;
     const above = ancestors(this.known, child);
@@ -386,11 +391,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     }
     this.tick();
   }
-}
-
-/** What the editor still asks for after it is gone. */
-function goneItem(): vscode.TreeItem {
-  return new vscode.TreeItem(vscode.l10n.t("No longer available"));
 }
 
 /** Whether a child has a row if no filter hides it. */

@@ -48,6 +48,8 @@ export class TaskView implements vscode.Disposable {
   private readonly view: vscode.TreeView<Node>;
   private readonly subscriptions: vscode.Disposable;
   private pendingUpdate: NodeJS.Timeout | undefined;
+  /** The selected rows, as the editor last reported them. */
+  private reported: readonly Node[] = [];
   /** Rows to expand once the view is visible. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
@@ -106,8 +108,10 @@ export class TaskView implements vscode.Disposable {
       }),
       view.onDidCollapseElement(({ element }) => this.tree.setOpen(element, false)),
       view.onDidChangeSelection(({ selection }) => {
-        folders.use(folderOf(folders, selection[0]));
-        this.updateSelectionKeys();
+        this.reported = selection;
+        this.useSelection();
+        // Rows that are being redrawn are missing.
+        if (selection.length === 0) void this.clickedID().then(() => this.useSelection());
       }),
       folders.follow((folder) =>
         folder.connector.onDidChange(() => {
@@ -124,15 +128,28 @@ export class TaskView implements vscode.Disposable {
 
   /** The task or subagent whose row was clicked. Waits while rows are redrawn, when the editor reports no selection. */
   async clickedID(): Promise<string | undefined> {
-    for (let waited = 0; this.view.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
+    for (let waited = 0; this.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
       await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
     return this.selectedID;
   }
 
   /** The task or subagent whose row is selected. */
   get selectedID(): string | undefined {
-    const [node] = this.view.selection;
+    const [node] = this.selection;
     return node instanceof ChildNode ? node.id : undefined;
+  }
+
+  /** While the selected rows are redrawn, the editor has no selection. */
+  private get selection(): readonly Node[] {
+    const { selection } = this.view;
+    if (selection.length > 0) return selection;
+    return this.reported.filter((node) => !(node instanceof ChildNode) || this.tree.hasRow(node.id));
+  }
+
+  private useSelection(): void {
+    const { folders } = this.parts;
+    folders.use(folderOf(folders, this.selection[0]));
+    this.updateSelectionKeys();
   }
 
   get visible(): boolean {
@@ -154,8 +171,7 @@ export class TaskView implements vscode.Disposable {
 
   /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
   follow(taskID: string): void {
-    if (this.view.visible && this.view.selection.length <= 1 && this.selectedID !== taskID)
-      this.reveal(taskID);
+    if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID) this.reveal(taskID);
   }
 
   dispose(): void {
@@ -240,7 +256,7 @@ export class TaskView implements vscode.Disposable {
 
   /** With several rows selected, a menu offers what applies to at least one of them. */
   private updateSelectionKeys(): void {
-    const tasks = this.view.selection.flatMap((node) => {
+    const tasks = this.selection.flatMap((node) => {
       if (node instanceof BatchNode)
         return batchMembers(this.parts.known, node.parentSessionID, node.batchID);
       return node instanceof ChildNode ? (this.parts.known.child(node.id) ?? []) : [];

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { Browser, Page } from "playwright-core";
+import type { PageMessage } from "../../../src/protocol/output.ts";
 import type { OverviewMessage, OverviewTask } from "../../../src/protocol/overview.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import { NOW } from "./fake-task.ts";
@@ -89,7 +90,7 @@ export class OverviewTestPage {
       opened.strayRequests.push(name);
       return route.abort();
     });
-    await page.exposeFunction("toHost", (message: unknown) => opened.messages.push(message));
+    await page.exposeFunction("toHost", ({ message }: PageMessage) => opened.messages.push(message));
     await page.addInitScript({ content: editorStandIn(THEMES[theme], state) });
     await page.goto(`${ORIGIN}/`);
     await opened.post({ type: "setup", translations: {}, now: NOW });

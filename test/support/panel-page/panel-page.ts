@@ -15,7 +15,7 @@ import type { Child } from "../../../src/engine/subagent.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import type { Transcript } from "../../../src/engine/transcript.ts";
 import { lastAnswer } from "../../../src/engine/turn.ts";
-import type { ConnectionView, FoundAt } from "../../../src/protocol/output.ts";
+import type { ConnectionView, FoundAt, PageMessage } from "../../../src/protocol/output.ts";
 import { outputPage } from "../../../src/ui/output/html.ts";
 import type { OutputEditor, OutputParts } from "../../../src/ui/output/output-parts.ts";
 import { OutputSession } from "../../../src/ui/output/output-session.ts";
@@ -212,7 +212,7 @@ export class PanelPage {
       panel.strayRequests.push(url);
       return route.abort();
     });
-    await page.exposeFunction("toHost", (message: unknown) => panel.session.receive(message));
+    await page.exposeFunction("toHost", ({ message }: PageMessage) => panel.session.receive(message));
     await page.addInitScript({ content: editorStandIn(theme, options.state) });
     await page.goto(`${ORIGIN}/`);
     return panel;
