@@ -84,7 +84,7 @@ describe("a batch of which some tasks are refused", () => {
   it("opens an editor with its own text, even if the editor restores that of a closed document of its name", async () => {
     const { openTextDocument } = vscode.workspace;
     const restored = await openTextDocument({ language: "markdown", content: "An earlier prompt" });
-    vscode.workspace.openTextDocument = (async () => restored) as unknown as typeof openTextDocument;
+    vscode.workspace.openTextDocument = async () => restored;
     try {
       await promptEditors.open({ kind: "launch", plan: { agents: [], splits: false } }, "A new one");
     } finally {
