@@ -91,6 +91,8 @@ function isStoppedAtLimit({ error }: Task): boolean {
 
 /** Requests that arrive within this time of each other, in milliseconds, are shown together. */
 const GATHER_MS = 100;
+/** How long a combined notification is in front of the user, in milliseconds; then the editor may have hidden it. */
+const SUMMARY_MS = 10_000;
 
 /** Notifies the user once per window of each permission and question that waits for them. */
 export class RequestNotifications implements vscode.Disposable {
@@ -100,12 +102,16 @@ export class RequestNotifications implements vscode.Disposable {
   private readonly showing = new Set<string>();
   /** The requests covered by the combined notification. */
   private readonly summarised = new Set<string>();
+  /** When that notification was shown, in milliseconds since 1970. */
+  private summarisedAt = 0;
   private gathering: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly context: FlowContext,
     /** Whether the user can see the output of this agent, which includes the request. */
     private readonly isShown: (id: string) => boolean,
+    /** The time in milliseconds since 1970. */
+    private readonly now: () => number = Date.now,
   ) {
     const showSoon = (): void => {
       this.gathering ??= setTimeout(() => this.showNew(), GATHER_MS);
@@ -128,11 +134,14 @@ export class RequestNotifications implements vscode.Disposable {
     for (const { request } of fresh) this.shown.add(request.id);
     const unshown = fresh.filter(({ child }) => !this.isShown(child.id));
     if (unshown.length === 0) return;
+    const now = this.now();
     const stillShown = (ids: ReadonlySet<string>): number =>
       open.filter(({ request }) => ids.has(request.id)).length;
-    if (stillShown(this.summarised) > 0) {
+    const summarised = stillShown(this.summarised);
+    if (summarised > 0 && now - this.summarisedAt < SUMMARY_MS) {
       for (const { request } of unshown) this.summarised.add(request.id);
-    } else if (stillShown(this.showing) + unshown.length > 1) {
+    } else if (summarised + stillShown(this.showing) + unshown.length > 1) {
+      this.summarisedAt = now;
       void this.run(unshown, this.summarised, async () =>
         (await import("./later.ts")).showSeveral(this.context, open.length),
       );

@@ -42,6 +42,9 @@ const GATHER_MS = 10_000;
 /** Ends that arrive together are fired one by one, when the others already count as ended; in milliseconds. */
 const SETTLE_MS = 500;
 
+/** How long a failure that is shown holds back others, in milliseconds: the editor doesn't report that it was hidden. */
+const FAILURE_MS = 60_000;
+
 /** Characters of a task's description in a notification. */
 const TASK_SHOWN = 60;
 
@@ -52,8 +55,8 @@ export class EndNotifications implements Disposable {
   /** When the first of them was added, in milliseconds since 1970. */
   private since = 0;
   private timer: Disposable | undefined;
-  /** Whether a failure is shown; further ones wait for its end, so that they don't pile up. */
-  private isFailureShown = false;
+  /** When the failure that is shown was, in milliseconds since 1970; further ones wait, so that they don't pile up. */
+  private failureAt: number | undefined;
   /** The batches whose end was reported, by the IDs of their tasks: their last ends may arrive together. */
   private readonly reported = new Set<string>();
 
@@ -77,30 +80,35 @@ export class EndNotifications implements Disposable {
     if (this.pending.length === 0) this.since = clock.now();
     this.pending.push(tasks);
     const others = known.active().some(({ launchedBy }) => launchedBy === "person");
-    this.timer?.dispose();
-    this.timer = clock.after(others ? Math.max(0, this.since + GATHER_MS - clock.now()) : SETTLE_MS, () => {
-      void this.report();
-    });
+    this.reportAfter(others ? this.since + GATHER_MS - clock.now() : SETTLE_MS);
   }
 
   dispose(): void {
     this.timer?.dispose();
   }
 
+  private reportAfter(ms: number): void {
+    this.timer?.dispose();
+    this.timer = this.context.clock.after(Math.max(0, ms), () => void this.report());
+  }
+
   private async report(): Promise<void> {
+    const now = this.context.clock.now();
     const ends = this.pending.filter((tasks) => !this.isStale(tasks) && !this.isSeen(tasks));
-    this.pending = this.isFailureShown ? ends.filter(hasFailed) : [];
+    const held = this.failureAt === undefined ? 0 : this.failureAt + FAILURE_MS - now;
+    this.pending = held > 0 ? ends.filter(hasFailed) : [];
+    if (this.pending.length > 0) this.reportAfter(held);
     const [first, ...others] = ends.filter((tasks) => !this.pending.includes(tasks));
     if (!first) return;
     const tasks = [first, ...others].flat();
     const isFailure = hasFailed(tasks);
-    this.isFailureShown ||= isFailure;
+    if (isFailure) this.failureAt = now;
     const [task] = tasks;
     if (task && tasks.length === 1) await showTask(this.context, task);
     // Whoever looks at the tasks sees the other failures as well.
     else if (await showSeveral(this.context, tasks, others.length === 0)) this.pending = [];
-    if (!isFailure) return;
-    this.isFailureShown = false;
+    if (!isFailure || this.failureAt !== now) return;
+    this.failureAt = undefined;
     await this.report();
   }
 

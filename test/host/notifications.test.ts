@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { Emitter } from "../../src/engine/event.ts";
+import type { MirroredRequest } from "../../src/engine/folder-changes.ts";
 import { BUDGET_EXCEEDED } from "../../src/engine/limit.ts";
 import type { TaskChange } from "../../src/engine/registry.ts";
+import type { OpenRequest } from "../../src/engine/requests.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { INTERRUPTED } from "../../src/engine/turn-errors.ts";
-import { Notifications } from "../../src/ui/notifications.ts";
+import { Notifications, RequestNotifications } from "../../src/ui/notifications.ts";
+import type { FlowContext } from "../../src/ui/requests/answer-flow.ts";
 import type { NotificationContext } from "../../src/ui/task-notifications.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/wait.ts";
@@ -134,12 +137,31 @@ describe("notifications of ended tasks", () => {
     await clock.advance(500);
     for (const id of ["Two", "Three", "Four"]) {
       await end(running(id), failed);
-      await clock.advance(20_000);
+      await clock.advance(10_000);
     }
     assert.equal(told.length, 1);
     ended.delete("Four");
     close();
     await tells(0, 'Task "One" failed: The key was refused.', "2 tasks have ended: 2 failed");
+  });
+
+  it("wait no longer than a minute for a failure, which Escape may have hidden", async () => {
+    await end(running("One"), failed);
+    await clock.advance(500);
+    for (const id of ["Two", "Three"]) {
+      await end(running(id), failed);
+      await clock.advance(10_000);
+    }
+    assert.equal(told.length, 1);
+    const expected = ['Task "One" failed: The key was refused.', "2 tasks have ended: 2 failed"];
+    const [closeFirst] = [close];
+    await tells(40_000, ...expected);
+    // The end of the first one doesn't end the wait for the second.
+    closeFirst();
+    await end(running("Four"), failed);
+    await tells(10_000, ...expected);
+    close();
+    await tells(0, ...expected, 'Task "Four" failed: The key was refused.');
   });
 
   it("report once that a server stopped, for all tasks that it interrupted", async () => {
@@ -180,5 +202,54 @@ describe("notifications of ended tasks", () => {
     changes.fire({ id: "One", before: one, after: { ...one, status: "completed", endedAt: 1 } });
     await end(running("Two"), failed);
     await tells(500, 'Task "Two" failed: The key was refused.');
+  });
+});
+
+describe("notifications of requests", () => {
+  const { showWarningMessage } = vscode.window;
+
+  afterEach(() => Object.assign(vscode.window, { showWarningMessage }));
+
+  it("add to one that is in front of the user, and are shown again when the editor may have hidden that", async () => {
+    let time = 1_000_000;
+    const shown: string[] = [];
+    vscode.window.showWarningMessage = async (message: string) => {
+      shown.push(message);
+      return new Promise<undefined>(() => undefined);
+    };
+    const open: OpenRequest<MirroredRequest>[] = [];
+    const changed = new Emitter<void>(fail);
+    let looks = 0;
+    const openRequests = (): readonly OpenRequest<MirroredRequest>[] => {
+      looks++;
+      return open;
+    };
+    const known = { openRequests, onDidChangeRequests: changed.event };
+    const folders = { of: () => undefined, follow: () => ({ dispose: () => undefined }) };
+    const context = { known, folders, logger: { error: fail } } as unknown as FlowContext;
+    const notifications = new RequestNotifications(
+      context,
+      () => false,
+      () => time,
+    );
+    const asks = (...ids: readonly string[]): void => {
+      for (const id of ids) open.push({ request: { id }, child: { id } } as never);
+      changed.fire();
+    };
+    try {
+      asks("one", "two");
+      await until("the first", () => shown.length === 1);
+      time += 9_000;
+      const before = looks;
+      asks("three");
+      await until("a look at the third", () => looks > before);
+      time += 2_000;
+      asks("four");
+      await until("the second", () => shown.length === 2);
+      const of = (count: number): string => `${count} requests from agents are waiting for you.`;
+      assert.deepEqual(shown, [of(2), of(4)]);
+    } finally {
+      notifications.dispose();
+    }
   });
 });
