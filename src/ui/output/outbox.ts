@@ -1,17 +1,22 @@
 import type { Task } from "../../engine/task.ts";
+import type { Disposable } from "../../engine/event.ts";
 import type { HostMessage, ReturnedText, Sending } from "../../protocol/output.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
 
+/** A message with a text for the page's box. */
+type Return = HostMessage & { readonly type: "send-done" | "withdrawn"; readonly returned: ReturnedText };
+
 /** Sends the messages that the user writes in a panel, and returns those that were refused or withdrawn. */
-export class Outbox {
+export class Outbox implements Disposable {
   /** What the page, which doesn't keep sent texts, could not take yet. */
-  private undelivered: readonly HostMessage[] = [];
+  private undelivered: readonly Return[] = [];
+  private isClosed = false;
 
   /** @param post tells whether the page is listening, and thus got the message */
   constructor(
     private readonly taskID: string,
     private readonly parts: Pick<OutputParts, "tasks" | "logger">,
-    private readonly editor: Pick<OutputEditor, "describe" | "openSession">,
+    private readonly editor: Pick<OutputEditor, "describe" | "openSession" | "offerText">,
     private readonly post: (message: HostMessage) => boolean,
   ) {}
 
@@ -40,6 +45,12 @@ export class Outbox {
     this.undelivered = this.undelivered.filter((message) => !this.post(message));
   }
 
+  /** The panel is closed: texts that return are offered outside it. */
+  dispose(): void {
+    this.isClosed = true;
+    for (const message of this.undelivered) this.offer(message);
+  }
+
   private sent(text: string, how: Sending): Promise<Task> {
     const { tasks } = this.parts;
     switch (how) {
@@ -54,7 +65,12 @@ export class Outbox {
     }
   }
 
-  private keep(message: HostMessage): void {
-    if (!this.post(message)) this.undelivered = [...this.undelivered, message];
+  private keep(message: Return): void {
+    if (this.isClosed) this.offer(message);
+    else if (!this.post(message)) this.undelivered = [...this.undelivered, message];
+  }
+
+  private offer({ returned }: Return): void {
+    if (returned.text !== "") this.editor.offerText(returned);
   }
 }

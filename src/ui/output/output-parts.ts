@@ -3,7 +3,7 @@ import type { Event } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { Text } from "../../engine/sentence.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";
-import type { ConnectionView, HostMessage, PanelCommand } from "../../protocol/output.ts";
+import type { ConnectionView, HostMessage, PanelCommand, ReturnedText } from "../../protocol/output.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { FilePosition } from "./file-reference.ts";
 
@@ -53,6 +53,8 @@ export interface OutputEditor {
   /** Shows the output of another session. */
   openSession(id: string): void;
   copyText(text: string): void;
+  /** Offers a text that returned after its panel was closed. */
+  offerText(returned: ReturnedText): void;
   /** The message of an error. */
   describe(error: unknown): string;
   translate(text: Text): string;

@@ -62,7 +62,11 @@ export class OutputSession {
     "copy-conversation": () => this.orNote(this.copyConversation()),
     "copy-result": () => this.orNote(this.copyResult()),
     send: ({ text, how }) => void this.outbox.send(text, how),
-    withdraw: () => void this.outbox.withdraw(),
+    withdraw: () => {
+      // The text returns to the box, which then has something that the user wrote.
+      this.editor.keep();
+      void this.outbox.withdraw();
+    },
     "open-task": ({ id }) => {
       if (this.parts.known.child(id)) this.editor.openSession(id);
       else this.note(sentence("Task {0} was cleared or deleted.", shortID(id)));
@@ -121,6 +125,7 @@ export class OutputSession {
   dispose(): void {
     this.disposed = true;
     this.pause();
+    this.outbox.dispose();
     this.subscriptions.dispose();
     this.conversation?.dispose();
     this.conversation = undefined;

@@ -177,6 +177,7 @@ export class PanelPage {
       openExternal: note("openExternal"),
       openSession: note("openSession"),
       copyText: note("copyText"),
+      offerText: note("offerText"),
       describe: (error) => `${messageOf(error)} Try again.`,
     });
   }

@@ -366,6 +366,15 @@ describe("the output panel", function () {
     assert.ok(await panel.page.locator(".waiting").isHidden());
   });
 
+  it("is kept for its task as soon as a message is withdrawn, whose text is in the box then", async () => {
+    await open(new FakeTranscript().user("Go"), {
+      task: { ...running(), followUp: { text: "Then the docs" } },
+      withdraw: () => Promise.resolve("Then the docs"),
+    });
+    await button("Withdraw").click();
+    await called("keep");
+  });
+
   it("lets a message to a queued task only wait", async () => {
     await open(new FakeTranscript(), { task: running({ phase: "queued" }) });
     const box = panel.page.getByRole("textbox", { name: "Message to the queued task" });
