@@ -183,6 +183,8 @@ describe("adopting subagents that others launched, in a real editor", () => {
   it("several rows are adopted at once, cleared, and restored", async () => {
     const [first, last] = [row("Write the notes"), row("Look into the log")];
     await first.click();
+    // When it opens, the panel closes an open menu.
+    await workbench.tab("Write the notes").waitFor();
     await last.click({ modifiers: ["Control"] });
     assert.deepEqual(await entries(first), ["Adopt Subagent", "Copy Result", "Copy Task ID"]);
     await workbench.contextMenu(first, "Adopt Subagent");
@@ -191,6 +193,8 @@ describe("adopting subagents that others launched, in a real editor", () => {
     await row("Look into the log, completed, general").waitFor();
     await workbench.contextMenu(first, "Clear from Task List");
     await until("the rows to go", async () => (await first.count()) + (await last.count()) === 0);
+    // By itself, a notification goes out of sight after 10 seconds.
+    await workbench.showNotifications();
     await workbench.notification("Cleared 2 tasks").getByRole("button", { name: "Undo" }).click();
     await Promise.all([first.waitFor(), last.waitFor()]);
   });

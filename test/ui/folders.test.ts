@@ -181,6 +181,8 @@ describe("a workspace of several folders in a real editor", () => {
     await row("web").waitFor({ state: "detached" });
     await workbench.treeItem("Watch the bundle").waitFor({ state: "detached" });
     await takePictures(workbench, "folders-removed");
+    // By itself, a notification goes out of sight after 10 seconds.
+    await workbench.showNotifications();
     await notification.getByRole("button", { name: "Add the Folder Again" }).click();
     // Its activity is shown with its next step.
     await workbench.treeItem("Watch the bundle").waitFor();

@@ -356,6 +356,8 @@ describe("worktrees in a real editor", () => {
     await told.waitFor();
     assert.ok(!existsSync(worktree));
     await row(DISCARDED).and(workbench.spoken("(discarded)")).waitFor();
+    // By itself, a notification goes out of sight after 10 seconds.
+    await workbench.showNotifications();
     await button(told, "Undo").click();
     await row(DISCARDED).and(workbench.spoken("(worktree)")).waitFor();
     assert.equal(readFileSync(join(worktree, "notes.txt"), "utf8"), lines("FIVE"));

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 import type { Sentence } from "../../engine/sentence.ts";
-import type { FileChange } from "../../engine/server-model.ts";
+import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import { isTask, type Child } from "../../engine/subagent.ts";
 import type { RevertPlan } from "../../rpc/revert-plan.ts";
 import { presentFile } from "../output/workspace-file.ts";
@@ -137,7 +137,12 @@ async function showAccepted(
     child.id,
     accepted.map(({ path }) => path),
   );
-  await review.show(child, changes);
+  await review.show(child, await newest(context, { child, changes }));
+}
+
+/** What the task changed by now, or what was known before if that can't be read. */
+async function newest(context: ReviewContext, { child, changes }: ChangedBy): Promise<SessionChanges> {
+  return (await readChanges(context, child).catch(() => undefined)) ?? changes;
 }
 
 /** The number of files that a confirmation names. */
@@ -278,7 +283,7 @@ async function undoAll(
   reverted: readonly RevertedFile[],
 ): Promise<void> {
   const failed = await undoRevert(reverted, worktreeDirectory(context.known, child.id));
-  await (await context.review()).show(child, changes);
+  await (await context.review()).show(child, await newest(context, { child, changes }));
   if (failed.length > 0)
     void vscode.window.showWarningMessage(
       withoutLinks(

@@ -213,6 +213,8 @@ export async function rename(context: TaskContext, argument: unknown): Promise<v
     title: vscode.l10n.t("Rename: {0}", title(task.description)),
     prompt: vscode.l10n.t("Enter a short name. The session's title stays as it is."),
     value: task.description,
+    // Otherwise a panel that opens late would close the box.
+    ignoreFocusOut: true,
     validateInput: (text) => (text.trim() === "" ? vscode.l10n.t("Enter a name.") : undefined),
   });
   if (name !== undefined && name.trim() !== task.description) await tasks.rename(task.id, name);
