@@ -31,10 +31,14 @@ export function draftOf(path: string): string {
   return `${path}.${process.pid}.${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** Removes temporary files of processes that were killed while writing. */
+/**
+ * Removes temporary files of processes that were killed while writing, and those that this process, which must have ended
+ * its writing, couldn't remove: the disk became read-only between two steps.
+ */
 export async function sweepDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = /\.(\d+)\.[0-9a-f]{12}\.tmp$/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { force: true });
+    if (pid !== undefined && (Number(pid) === process.pid || !isAlive(Number(pid))))
+      await rm(join(folder, name), { force: true });
   }
 }
