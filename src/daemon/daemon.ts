@@ -203,9 +203,13 @@ export class Daemon implements FolderHost {
     const [working] = await Promise.all([this.folders.leave(), this.ownServers.leave(), this.swept]);
     const { stateFolder } = this.options;
     await handOn?.(stateFolder, working).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
-    await Promise.all([StartLock.sweep(stateFolder), sweepDrafts(stateFolder)]).catch((error: unknown) =>
-      this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`),
-    );
+    try {
+      // Sweeping the locks writes drafts of its own.
+      await StartLock.sweep(stateFolder);
+      await sweepDrafts(stateFolder);
+    } catch (error) {
+      this.log.warn(`What crashed processes left could not be removed: ${messageOf(error)}`);
+    }
     // The caller that asked for the hand-over receives its answer first.
     systemClock.after(ANSWER_MS, () => {
       this.server?.dispose();

@@ -101,7 +101,7 @@ export class RequestNotifications implements vscode.Disposable {
   /** The requests whose notification hasn't been answered yet. */
   private readonly showing = new Set<string>();
   /** The requests covered by the combined notification. */
-  private readonly summarised = new Set<string>();
+  private summarised = new Set<string>();
   /** When that notification was shown, in milliseconds since 1970. */
   private summarisedAt = 0;
   private gathering: NodeJS.Timeout | undefined;
@@ -142,6 +142,8 @@ export class RequestNotifications implements vscode.Disposable {
       for (const { request } of unshown) this.summarised.add(request.id);
     } else if (summarised + stillShown(this.showing) + unshown.length > 1) {
       this.summarisedAt = now;
+      // The end of an earlier one doesn't concern this one.
+      this.summarised = new Set(this.summarised);
       void this.run(unshown, this.summarised, async () =>
         (await import("./later.ts")).showSeveral(this.context, open.length),
       );

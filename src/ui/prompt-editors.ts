@@ -36,7 +36,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   /** Opens a new prompt editor with this text, with the cursor where the user would continue. */
   async open(target: PromptTarget, text: string): Promise<void> {
     const document = await vscode.workspace.openTextDocument({ language: "markdown", content: text });
-    // Of a document with the same name that was closed a moment ago, the editor may restore the text.
+    // The editor may restore the text of a document of this name that was closed a moment ago.
     if (document.getText() !== text) await setText(document, text);
     this.targets.set(document.uri.toString(), target);
     this.changed();

@@ -55,7 +55,7 @@ export class EndNotifications implements Disposable {
   /** When the first of them was added, in milliseconds since 1970. */
   private since = 0;
   private timer: Disposable | undefined;
-  /** When the failure that is shown was, in milliseconds since 1970; further ones wait, so that they don't pile up. */
+  /** When the failure on screen was shown, in milliseconds since 1970; further ones wait, so that they don't pile up. */
   private failureAt: number | undefined;
   /** The batches whose end was reported, by the IDs of their tasks: their last ends may arrive together. */
   private readonly reported = new Set<string>();

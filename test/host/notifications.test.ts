@@ -213,9 +213,10 @@ describe("notifications of requests", () => {
   it("add to one that is in front of the user, and are shown again when the editor may have hidden that", async () => {
     let time = 1_000_000;
     const shown: string[] = [];
+    const closes: (() => void)[] = [];
     vscode.window.showWarningMessage = async (message: string) => {
       shown.push(message);
-      return new Promise<undefined>(() => undefined);
+      return new Promise<undefined>((resolve) => closes.push(() => resolve(undefined)));
     };
     const open: OpenRequest<MirroredRequest>[] = [];
     const changed = new Emitter<void>(fail);
@@ -240,12 +241,17 @@ describe("notifications of requests", () => {
       asks("one", "two");
       await until("the first", () => shown.length === 1);
       time += 9_000;
-      const before = looks;
-      asks("three");
-      await until("a look at the third", () => looks > before);
+      const asksMore = async (id: string): Promise<void> => {
+        const before = looks;
+        asks(id);
+        await until("a look at it", () => looks > before);
+      };
+      await asksMore("three");
       time += 2_000;
       asks("four");
       await until("the second", () => shown.length === 2);
+      closes[0]?.();
+      await asksMore("five");
       const of = (count: number): string => `${count} requests from agents are waiting for you.`;
       assert.deepEqual(shown, [of(2), of(4)]);
     } finally {

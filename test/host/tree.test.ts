@@ -520,6 +520,8 @@ describe("the tree", () => {
     assert.equal(keys.get("selectionActive"), false);
     view.selection = [shown.tree.node(id)];
     await until("the menu's keys", () => keys.get("selectionActive") === true);
+    view.selection = [];
+    assert.equal(shown.selectedID, id);
   });
 
   /** The view with a stand-in for the editor's part of it. */

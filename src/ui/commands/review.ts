@@ -140,8 +140,9 @@ async function showAccepted(
   await review.show(child, await newest(context, { child, changes }));
 }
 
-/** What the task changed by now, or what was known before if that can't be read. */
+/** What the task changed by now, or without a connection what was known before. */
 async function newest(context: ReviewContext, { child, changes }: ChangedBy): Promise<SessionChanges> {
+  if (context.folders.of(child.id)?.connector.state.kind !== "connected") return changes;
   return (await readChanges(context, child).catch(() => undefined)) ?? changes;
 }
 
@@ -283,7 +284,6 @@ async function undoAll(
   reverted: readonly RevertedFile[],
 ): Promise<void> {
   const failed = await undoRevert(reverted, worktreeDirectory(context.known, child.id));
-  await (await context.review()).show(child, await newest(context, { child, changes }));
   if (failed.length > 0)
     void vscode.window.showWarningMessage(
       withoutLinks(
@@ -293,6 +293,7 @@ async function undoAll(
         ),
       ),
     );
+  await (await context.review()).show(child, await newest(context, { child, changes }));
 }
 
 /** Says why a file can't be reverted, and offers the diff editor, with which users can revert parts of it. */

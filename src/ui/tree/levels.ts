@@ -61,10 +61,20 @@ export class Levels {
     return [...members].find(([, nodes]) => nodes.includes(node))?.[0];
   }
 
-  /** Whether this is a row under a session, also in a group or batch. */
-  has(parentID: string, node: Node): boolean {
-    const { nodes, members } = this.arrange(parentID);
-    return [nodes, ...members.values()].some((rows) => rows.includes(node));
+  /** Those of these rows that still exist, be it in a collapsed one. */
+  existing(nodes: readonly Node[]): readonly Node[] {
+    const levels = new Map<string, ReadonlySet<Node>>();
+    return nodes.filter((node) => {
+      if (!(node instanceof ChildNode)) return true;
+      const parentID = this.known.child(node.id)?.parentSessionID;
+      if (parentID === undefined) return false;
+      let rows = levels.get(parentID);
+      if (!rows) {
+        const level = this.arrange(parentID);
+        levels.set(parentID, (rows = new Set([level.nodes, ...level.members.values()].flat())));
+      }
+      return rows.has(this.node(node.id));
+    });
   }
 
   /** The groups that the editor has under a session. */

@@ -99,10 +99,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return this.levels.node(id);
   }
 
-  /** Whether a task or subagent has a row, which may be in a collapsed one. */
-  hasRow(id: string): boolean {
-    const parentID = this.known.child(id)?.parentSessionID;
-    return parentID !== undefined && this.levels.has(parentID, this.node(id));
+  /** Those of these rows that still exist, be it in a collapsed one. */
+  existing(nodes: readonly Node[]): readonly Node[] {
+    return this.levels.existing(nodes);
   }
 
   /** Redraws the row of a folder; a single folder has no row. */
@@ -140,7 +139,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   getChildren(element?: Node): Node[] {
     this.firstLoad.asked();
     if (element instanceof UnreadableNode || element instanceof LaunchingNode) return [];
-    // The editor asks for the children of expanded rows, and doesn't report an expansion while it redraws the tree.
+    // The editor asks for the children of rows that are expanded, or will be to reveal one of them. While it redraws the
+    // tree, it doesn't report that the user expands one.
     if (element && !(element instanceof FolderNode) && this.visible) this.setOpen(element, true);
     // Of a hidden view, the editor asks only for rows to reveal, which may be newer than what it has.
     if (element instanceof BatchNode || element instanceof GroupNode)

@@ -143,11 +143,12 @@ export class TaskView implements vscode.Disposable {
   private get selection(): readonly Node[] {
     const { selection } = this.view;
     if (selection.length > 0) return selection;
-    return this.reported.filter((node) => !(node instanceof ChildNode) || this.tree.hasRow(node.id));
+    return this.tree.existing(this.reported);
   }
 
   private useSelection(): void {
     const { folders } = this.parts;
+    this.reported = this.selection;
     folders.use(folderOf(folders, this.selection[0]));
     this.updateSelectionKeys();
   }
@@ -160,12 +161,15 @@ export class TaskView implements vscode.Disposable {
   reveal(taskID: string, { focus } = { focus: false }): void {
     // The editor finds a top-level row only after it was notified of it.
     this.tree.fireMoved();
+    const node = this.tree.node(taskID);
+    // For a row that a filter hides, the editor would ask for the children of collapsed rows.
+    if (this.tree.existing([node]).length === 0) return;
     const wasVisible = this.view.visible;
     const reveal = (): Thenable<void> => this.view.reveal(this.tree.node(taskID), { focus, select: true });
     reveal()
       // A hidden view is redrawn when it opens, which loses the selection.
       .then(() => (wasVisible ? undefined : reveal()))
-      // The row may be hidden by a filter, or gone before the editor gets there.
+      // The row may be gone before the editor gets there.
       .then(undefined, () => undefined);
   }
 
