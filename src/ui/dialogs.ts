@@ -20,6 +20,12 @@ export async function offer(
   return (await show(withoutLinks(message), action)) === action;
 }
 
+/** Shows a message that offers to copy what the user wrote, which would be lost otherwise. */
+export async function offerCopy(message: string, text: string, show?: Show): Promise<void> {
+  if (await offer(message, vscode.l10n.t("Copy What You Wrote"), show))
+    await vscode.env.clipboard.writeText(text);
+}
+
 /** Like {@link offer}, as a warning. */
 export function offerWarning(message: string, action: string): Promise<boolean> {
   return offer(message, action, vscode.window.showWarningMessage);

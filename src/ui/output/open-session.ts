@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import type { ConnectionState } from "../../engine/connection.ts";
 import type { ConnectionView } from "../../protocol/output.ts";
 import type { Folders } from "../folders/folders.ts";
-import { offerWarning } from "../dialogs.ts";
+import { offerCopy } from "../dialogs.ts";
 import { humanMessage, showError, translate } from "../messages.ts";
 import { asker } from "../requests/asker.ts";
 import { OutputSession } from "./output-session.ts";
@@ -20,7 +20,6 @@ export function openSession(
   const { folders, documents, logger } = parts;
   const orShow = (action: Thenable<unknown>): Thenable<unknown> =>
     action.then(undefined, (error: unknown) => void showError(error, logger));
-  const copyText = (text: string): void => void orShow(vscode.env.clipboard.writeText(text));
   const folder = (): string | undefined =>
     worktreeDirectory(parts.known, taskID) ?? folders.of(taskID)?.uri.fsPath;
   return new OutputSession(
@@ -44,15 +43,13 @@ export function openSession(
       openFile: (path, position) => openWorkspaceFile(path, position, folder()),
       openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
       openSession: (id) => void orShow(vscode.commands.executeCommand("asyncagents.showOutput", id)),
-      copyText,
+      copyText: (text) => void orShow(vscode.env.clipboard.writeText(text)),
       offerText: ({ text, error }) => {
         const message =
           error === undefined
             ? vscode.l10n.t("The message was withdrawn.")
             : vscode.l10n.t("The message was not sent: {0}", error);
-        void offerWarning(message, vscode.l10n.t("Copy What You Wrote")).then((isChosen) => {
-          if (isChosen) copyText(text);
-        });
+        void orShow(offerCopy(message, text, vscode.window.showWarningMessage));
       },
       describe: humanMessage,
       translate,

@@ -6,7 +6,7 @@ import type { OpenRequest } from "../../engine/requests.ts";
 import type { Question, RequestAnswer } from "../../engine/server-model.ts";
 import type { PromptContext } from "../commands/command.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
-import { inform, offer } from "../dialogs.ts";
+import { inform, offerCopy } from "../dialogs.ts";
 import { showError, translate } from "../messages.ts";
 import { visible, withoutIcons } from "../plain-text.ts";
 import { askText, pickOne, pickSome, type StepButton } from "../quick-input.ts";
@@ -146,9 +146,7 @@ export function showAnswered(texts: readonly string[] = []): void {
   const written = texts.filter(Boolean);
   const message = vscode.l10n.t("Already answered, or the agent stopped.");
   if (written.length === 0) return inform(message);
-  void offer(message, vscode.l10n.t("Copy What You Wrote")).then((isChosen) => {
-    if (isChosen) void vscode.env.clipboard.writeText(written.join("\n"));
-  });
+  void offerCopy(message, written.join("\n"));
 }
 
 async function pickRequest(

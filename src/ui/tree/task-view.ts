@@ -149,7 +149,7 @@ export class TaskView implements vscode.Disposable {
   private useSelection(): void {
     const { folders } = this.parts;
     this.reported = this.selection;
-    folders.use(folderOf(folders, this.selection[0]));
+    folders.use(folderOf(folders, this.reported[0]));
     this.updateSelectionKeys();
   }
 
@@ -161,9 +161,8 @@ export class TaskView implements vscode.Disposable {
   reveal(taskID: string, { focus } = { focus: false }): void {
     // The editor finds a top-level row only after it was notified of it.
     this.tree.fireMoved();
-    const node = this.tree.node(taskID);
     // For a row that a filter hides, the editor would ask for the children of collapsed rows.
-    if (this.tree.existing([node]).length === 0) return;
+    if (this.tree.existing([this.tree.node(taskID)]).length === 0) return;
     const wasVisible = this.view.visible;
     const reveal = (): Thenable<void> => this.view.reveal(this.tree.node(taskID), { focus, select: true });
     reveal()

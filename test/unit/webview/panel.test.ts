@@ -373,6 +373,8 @@ describe("the output panel", function () {
     });
     await button("Withdraw").click();
     await called("keep");
+    const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
+    await until("the text", async () => (await box.inputValue()) === "Then the docs");
   });
 
   it("lets a message to a queued task only wait", async () => {
