@@ -80,6 +80,10 @@ export class Synchronizer implements Disposable {
     this.subscription = server.onEvent((event) => this.accept(event));
   }
 
+  get isConnected(): boolean {
+    return this.connected;
+  }
+
   /** Updates everything after each connect, and resumes unfinished work such as notices. */
   async connect(): Promise<void> {
     const { server, catalog, registry, subagents, notices, queue, transcripts } = this.parts;

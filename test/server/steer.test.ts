@@ -225,6 +225,37 @@ describe("steering and continuing", () => {
     assert.equal(window.engine.get(id)?.resumeCount, 0);
   });
 
+  it("[STE-1] a message that waits is sent by the engine that ends the turn, not by one that only watches", async () => {
+    const asked: string[] = [];
+    const watching = await openWindow(
+      server,
+      {},
+      {
+        followsOnly: true,
+        between: (real) =>
+          // Sending a follow-up begins with reading its session.
+          replacing(real, "session", (sessionID) => {
+            asked.push(sessionID);
+            return real.session(sessionID);
+          }),
+      },
+    );
+    try {
+      const { id, release } = await atWork({ text: "First answer." });
+      await window.engine.steer(id, script([{ text: "Second answer." }], "Then this. "), { after: true });
+      release();
+      await until("both ends", () => {
+        const task = watching.engine.get(id);
+        return (task?.status === "completed" && task.resumeCount === 1) || undefined;
+      });
+      assert.equal(await resultOf(id), "Second answer.");
+      assert.deepEqual(asked, []);
+      assert.equal(requestsOf(id).length, 2);
+    } finally {
+      watching.dispose();
+    }
+  });
+
   it("[STE-1] a message that waits survives the end of the process that took it", async () => {
     const store = remembered();
     const first = await openWindow(server, {}, { tombstones: store });
