@@ -66,6 +66,7 @@ const EXTRAS = [
   [/^ +logger\.\w+\(.*\);$/gm, 18, ""],
   [/^ {8}(?:trace|onProgress|sendProgress|inspect): [^]*?^ {8}\},?$/gm, 4, ""],
   [/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, 2, ""],
+  [/^\(function \((\w+)\) \{$[^]*?^\}\)\(\1 \|\| \(\1 = \1 = \{\}\)\);$/gm, 2, ""],
 ];
 
 /** What only the daemon does: it answers requests. */

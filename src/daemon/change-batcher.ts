@@ -1,4 +1,4 @@
-import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { FolderChange } from "../rpc/contract.ts";
 
@@ -19,7 +19,7 @@ export class ChangeBatcher implements Disposable {
     private readonly clock: Clock,
     logger: Logger,
   ) {
-    this.changes = new Emitter((error) => logger.error("A listener to a folder failed.", error));
+    this.changes = new Emitter(logged(logger, "a folder"));
     this.onDidFlush = this.changes.event;
   }
 

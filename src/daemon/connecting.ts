@@ -2,7 +2,7 @@ import type { ActiveSession } from "../engine/active-session.ts";
 import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts";
 import type { TaskEngine } from "../engine/engine.ts";
 import { messageOf, Refusal, textOf } from "../engine/errors.ts";
-import { Emitter, unlessCancelled, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, unlessCancelled, type Disposable, type Event, logged } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
@@ -47,7 +47,7 @@ export class Connecting implements Disposable {
 
   constructor(private readonly options: ConnectingOptions) {
     const { connection, logger } = options;
-    this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
+    this.changes = new Emitter(logged(logger, "the connection"));
     this.onDidChange = this.changes.event;
     this.subscriptions = [
       connection.onDidConnect(() => {

@@ -1,4 +1,4 @@
-import { Emitter, type Event } from "../engine/event.ts";
+import { Emitter, type Event, logged } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
@@ -40,7 +40,7 @@ export class DaemonFolders {
   readonly onDidChangeCount: Event<number>;
 
   constructor(private readonly shared: Shared) {
-    this.changes = new Emitter((error) => shared.logger.error("A listener to the folders failed.", error));
+    this.changes = new Emitter(logged(shared.logger, "the folders"));
     this.onDidChangeCount = this.changes.event;
   }
 

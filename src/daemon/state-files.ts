@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../engine/errors.ts";
-import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
 import type { Clock, Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import type { TaskRecord } from "../engine/task.ts";
@@ -51,7 +51,7 @@ export class StateFile implements TaskMemoryStore {
     private readonly services: Services,
   ) {
     const { logger } = services;
-    this.burials = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
+    this.burials = new Emitter(logged(logger, "lost tasks"));
     this.onDidBury = this.burials.event;
   }
 

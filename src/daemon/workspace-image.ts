@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
-import { Refusal } from "../engine/errors.ts";
+import { invalidArgument } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 
 const MAX_BYTES = 2_000_000;
@@ -20,15 +20,13 @@ const TYPES: readonly (readonly [type: string, start: RegExp])[] = [
 export async function readImage(path: string, folders: readonly string[]): Promise<string> {
   const places = await Promise.all(folders.map((folder) => realFile(folder, resolve(folder, path))));
   const file = places.find((place) => place !== undefined);
-  if (file === undefined)
-    throw new Refusal("invalid-argument", sentence("The image wasn't found in this workspace."));
+  if (file === undefined) throw invalidArgument(sentence("The image wasn't found in this workspace."));
   const { size } = await stat(file);
-  if (size > MAX_BYTES) throw new Refusal("invalid-argument", sentence("The image is larger than 2 MB."));
+  if (size > MAX_BYTES) throw invalidArgument(sentence("The image is larger than 2 MB."));
   const bytes = await readFile(file);
   const start = bytes.toString("latin1", 0, 12);
   const type = TYPES.find(([, expression]) => expression.test(start))?.[0];
-  if (type === undefined)
-    throw new Refusal("invalid-argument", sentence("The image is neither PNG, JPEG, GIF nor WebP."));
+  if (type === undefined) throw invalidArgument(sentence("The image is neither PNG, JPEG, GIF nor WebP."));
   return `data:${type};base64,${bytes.toString("base64")}`;
 }
 

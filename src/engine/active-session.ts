@@ -1,5 +1,5 @@
 import { messageOf } from "./errors.ts";
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import { isNotice, NOTICE_MARK } from "./notices.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { firstRoot, isRoot, rootsOf } from "./root-sessions.ts";
@@ -36,7 +36,7 @@ export class ActiveSession implements Disposable {
     private readonly server: AgentServer,
     private readonly logger: Logger,
   ) {
-    this.changes = new Emitter((error) => logger.error("A listener to the active session failed.", error));
+    this.changes = new Emitter(logged(logger, "the active session"));
     this.onDidChange = this.changes.event;
     this.subscriptions = [
       source.onDidChangeSession((id) => {

@@ -3,7 +3,7 @@ import { exceeded, hasMinutes, isAnySet, isNearlyUsed, isUsedUp, mostUsedOf } fr
 import { percentOf, type LimitUse } from "./limit.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { RunningTurn } from "./running-turn.ts";
@@ -38,7 +38,7 @@ export class BudgetGuard implements Disposable {
     private readonly use: BudgetUse,
     private readonly ending: Ending,
   ) {
-    this.warnings = new Emitter((error) => ports.logger.error("A listener to warnings failed.", error));
+    this.warnings = new Emitter(logged(ports.logger, "warnings"));
     this.onDidWarn = this.warnings.event;
     this.subscriptions = [
       registry.onDidChangeSession(() => this.lookSoon()),

@@ -6,7 +6,7 @@ import {
   type LimitScope,
   type LimitUse,
 } from "./limit.ts";
-import { Refusal } from "./errors.ts";
+import { invalidArgument, Refusal } from "./errors.ts";
 import { sentence, type Text } from "./sentence.ts";
 import { shortID, taskError, type TaskError, type TokenUsage } from "./task.ts";
 
@@ -71,8 +71,7 @@ export function requireLimits(budget: Budget): void {
     const value = budget[limit] ?? undefined;
     if (value === undefined || isLimit(value)) continue;
     const setting = settingOf(limit);
-    throw new Refusal(
-      "invalid-argument",
+    throw invalidArgument(
       value === 0
         ? sentence(
             "The limit {0} is 0, which would stop every task immediately. Clear it for no limit.",

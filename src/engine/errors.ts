@@ -51,6 +51,11 @@ export class Refusal extends UserFacingError {
   }
 }
 
+/** What a user, an agent or a program passed can't be used. */
+export function invalidArgument(text: Text): Refusal {
+  return new Refusal("invalid-argument", text);
+}
+
 /** No task has this ID, or its session is gone and no longer remembered. */
 export function unknownTask(reference: string): Refusal {
   return new Refusal(

@@ -1,3 +1,5 @@
+import type { Logger } from "./ports.ts";
+
 /** A subscription or an owned resource. Calling `dispose` repeatedly has no further effect. */
 export interface Disposable {
   dispose(): void;
@@ -26,6 +28,11 @@ export async function unlessCancelled<T>(
 
 /** Receives the errors thrown by listeners, so that one bad listener does not stop the others. */
 export type OnListenerError = (error: unknown) => void;
+
+/** Logs the errors of an emitter's listeners. `source` names what they listen to. */
+export function logged(logger: Pick<Logger, "error">, source: string): OnListenerError {
+  return (error) => logger.error(`A listener to ${source} failed.`, error);
+}
 
 /** The private end of an {@link Event}. */
 export class Emitter<T> implements Disposable {

@@ -3,7 +3,7 @@ import { isStored, type PromptSender } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
-import { messageOf, Refusal } from "./errors.ts";
+import { invalidArgument, messageOf, Refusal } from "./errors.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest } from "./fork/builder.ts";
 import type { ForkDelivery } from "./fork/delivery.ts";
 import { freshID } from "./ids.ts";
@@ -130,10 +130,7 @@ export class Launcher {
         ),
       );
     if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
-      throw new Refusal(
-        "invalid-argument",
-        sentence("The batch ID is longer than {0} characters.", BATCH_ID_LENGTH),
-      );
+      throw invalidArgument(sentence("The batch ID is longer than {0} characters.", BATCH_ID_LENGTH));
     const model = input.model ?? defaultModel;
     const { agent, limits } = await this.chooseAgent(input, defaultAgent);
     if (model) await catalog.checkModel(model);

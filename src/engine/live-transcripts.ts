@@ -1,4 +1,4 @@
-import { Emitter, type Disposable } from "./event.ts";
+import { Emitter, type Disposable, logged } from "./event.ts";
 import { messageOf } from "./errors.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { Serial } from "./serial.ts";
@@ -119,7 +119,7 @@ class LiveTranscript implements Transcript {
     logger: Logger,
     private readonly onDispose: () => void,
   ) {
-    this.changes = new Emitter((error) => logger.error("A listener to a conversation failed.", error));
+    this.changes = new Emitter(logged(logger, "a conversation"));
     this.onDidChange = this.changes.event;
   }
 

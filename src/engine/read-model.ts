@@ -1,5 +1,5 @@
 import type { ConnectionState } from "./connection.ts";
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import { withTombstone, type Tombstone } from "./find-task.ts";
 import type {
   FolderChange,
@@ -62,7 +62,7 @@ export class ReadModel extends FolderTasks<MirroredSession, MirroredRequest> imp
   constructor(clock: Clock, logger: Logger) {
     super(clock);
     const emitter = <T>(): Emitter<T> => {
-      const made = new Emitter<T>((error) => logger.error("A listener to the tasks failed.", error));
+      const made = new Emitter<T>(logged(logger, "the tasks"));
       this.emitters.push(made);
       return made;
     };

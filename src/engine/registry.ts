@@ -1,5 +1,5 @@
 import type { Refusal } from "./errors.ts";
-import { Emitter, type Event } from "./event.ts";
+import { Emitter, type Event, logged } from "./event.ts";
 import { findTask, noSuchTask } from "./find-task.ts";
 import { MultiMap } from "./multi-map.ts";
 import type { AgentServer, Logger, TaskMemoryStore } from "./ports.ts";
@@ -81,13 +81,13 @@ export class TaskRegistry {
     store: TaskMemoryStore,
   ) {
     this.memory = new TaskMemory(store);
-    this.losses = new Emitter((error) => logger.error("A listener to lost tasks failed.", error));
+    this.losses = new Emitter(logged(logger, "lost tasks"));
     this.onWillLose = this.losses.event;
-    this.discards = new Emitter((error) => logger.error("A listener to discarded tasks failed.", error));
+    this.discards = new Emitter(logged(logger, "discarded tasks"));
     this.onDidFindDiscarded = this.discards.event;
-    this.changes = new Emitter((error) => logger.error("A listener to task changes failed.", error));
+    this.changes = new Emitter(logged(logger, "task changes"));
     this.onDidChange = this.changes.event;
-    this.sessionChanges = new Emitter((error) => logger.error("A listener to sessions failed.", error));
+    this.sessionChanges = new Emitter(logged(logger, "sessions"));
     this.onDidChangeSession = this.sessionChanges.event;
   }
 

@@ -1,4 +1,4 @@
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { Logger } from "./ports.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
 import type { PendingRequest, ServerEvent } from "./server-model.ts";
@@ -26,7 +26,7 @@ export class Requests implements Disposable {
     private readonly subagents: Subagents,
     logger: Logger,
   ) {
-    this.changes = new Emitter((error) => logger.error("A listener to open requests failed.", error));
+    this.changes = new Emitter(logged(logger, "open requests"));
     this.onDidChange = this.changes.event;
     this.subscriptions = [
       registry.onDidChange((change) => this.follow(change)),

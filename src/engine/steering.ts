@@ -2,7 +2,7 @@ import { limitToCaller, type AgentCall } from "./agent-permissions.ts";
 import { hasArrived, partsOf } from "./arrival.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
-import { Refusal } from "./errors.ts";
+import { invalidArgument, Refusal } from "./errors.ts";
 import { derivedID, freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
 import { ServerFailure, type EnginePorts } from "./ports.ts";
@@ -108,8 +108,7 @@ export class Steering {
     const before = waitingMessage(record);
     const all = before === undefined ? text : `${before}\n\n${text}`;
     if (utf8Length(JSON.stringify(all)) > MAX_WAITING_BYTES)
-      throw new Refusal(
-        "invalid-argument",
+      throw invalidArgument(
         sentence("The message is too long to wait for the task. Shorten it, or send it now."),
       );
     await this.parts.registry.storeThenShow(entry, { ...record, followUp: { text: all } });

@@ -1,5 +1,5 @@
 import { messageOf, type Refusal } from "./errors.ts";
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import { noSuchSubagent } from "./find-task.ts";
 import { MultiMap } from "./multi-map.ts";
 import type { EnginePorts } from "./ports.ts";
@@ -58,7 +58,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     private readonly registry: TaskRegistry,
   ) {
     const { logger } = ports;
-    this.changes = new Emitter((error) => logger.error("A listener to subagent changes failed.", error));
+    this.changes = new Emitter(logged(logger, "subagent changes"));
     this.onDidChange = this.changes.event;
     this.subscription = registry.onDidChangeSession((id) => this.follow(id));
   }

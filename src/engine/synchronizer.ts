@@ -4,7 +4,7 @@ import type { Collisions } from "./collisions.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { LiveTranscripts } from "./live-transcripts.ts";
 import type { Notices } from "./notices.ts";
 import type { Predictions } from "./predictions.ts";
@@ -75,7 +75,7 @@ export class Synchronizer implements Disposable {
 
   constructor(private readonly parts: SynchronizerParts) {
     const { server, logger } = parts;
-    this.refusals = new Emitter((error) => logger.error("A listener to refusals failed.", error));
+    this.refusals = new Emitter(logged(logger, "refusals"));
     this.onDidRefuseSubagent = this.refusals.event;
     this.subscription = server.onEvent((event) => this.accept(event));
   }

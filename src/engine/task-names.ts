@@ -1,4 +1,4 @@
-import { Refusal } from "./errors.ts";
+import { invalidArgument } from "./errors.ts";
 import type { Random } from "./ids.ts";
 import { sentence } from "./sentence.ts";
 
@@ -22,10 +22,10 @@ export function describe({
     : firstLine(prompt.trim(), MADE_DESCRIPTION_LENGTH);
 }
 
-/** A description as it is stored. Throws a {@link Refusal} if it is blank. */
+/** A description as it is stored. Throws a `Refusal` if it is blank. */
 export function givenDescription(description: string): string {
   const given = firstLine(description.trim(), DESCRIPTION_LENGTH);
-  if (given === "") throw new Refusal("invalid-argument", sentence("A task needs a name."));
+  if (given === "") throw invalidArgument(sentence("A task needs a name."));
   return given;
 }
 

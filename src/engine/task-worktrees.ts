@@ -1,5 +1,5 @@
 import { messageOf, Refusal } from "./errors.ts";
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
@@ -83,8 +83,7 @@ export class TaskWorktrees implements Disposable {
     private readonly registry: TaskRegistry,
     private readonly subagents: Subagents,
   ) {
-    const emitter = <T>(): Emitter<T> =>
-      new Emitter((error) => ports.logger.error("A listener to worktrees failed.", error));
+    const emitter = <T>(): Emitter<T> => new Emitter(logged(ports.logger, "worktrees"));
     this.onDidChange = (this.changed = emitter<void>()).event;
     this.onDidRefuseSetup = (this.refusals = emitter<RefusedSetup>()).event;
   }

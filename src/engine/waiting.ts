@@ -1,4 +1,4 @@
-import { Refusal } from "./errors.ts";
+import { invalidArgument, Refusal } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
 import type { Clock, WorktreeChanges } from "./ports.ts";
 import type { TaskChange } from "./registry.ts";
@@ -73,7 +73,7 @@ export interface OutputOptions {
 /** How long a blocking output waits, in milliseconds. */
 export function blockingTime(seconds = DEFAULT_BLOCKING_SECONDS): number {
   if (Number.isNaN(seconds) || seconds < 0)
-    throw new Refusal("invalid-argument", sentence("The timeout must be a number of seconds from 0 to 600."));
+    throw invalidArgument(sentence("The timeout must be a number of seconds from 0 to 600."));
   return Math.min(seconds, LONGEST_BLOCKING_SECONDS) * 1000;
 }
 
@@ -84,10 +84,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export function waitingTime(ms: number | undefined): number | undefined {
   if (ms === undefined || ms === Infinity) return undefined;
   if (Number.isNaN(ms) || ms < 0)
-    throw new Refusal(
-      "invalid-argument",
-      sentence("The timeout must be a number of milliseconds, 0 or more."),
-    );
+    throw invalidArgument(sentence("The timeout must be a number of milliseconds, 0 or more."));
   return Math.min(ms, LONGEST_TIMER_MS);
 }
 

@@ -1,4 +1,4 @@
-import { Emitter, type Disposable, type Event } from "./event.ts";
+import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import { timeOf } from "./ids.ts";
 import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
@@ -21,7 +21,7 @@ export class WorkTime implements Disposable {
     private readonly clock: Clock,
     logger: Logger,
   ) {
-    this.waitEnds = new Emitter((error) => logger.error("A listener to waiting tasks failed.", error));
+    this.waitEnds = new Emitter(logged(logger, "waiting tasks"));
     this.onDidWait = this.waitEnds.event;
     this.subscription = requests.onDidChange(() => this.noteWaits());
   }

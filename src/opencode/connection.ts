@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { ConnectionError } from "../engine/connection.ts";
 import type { ConnectionFailure, ConnectionState, ProgramCall } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
-import { Emitter } from "../engine/event.ts";
+import { Emitter, logged } from "../engine/event.ts";
 import type { Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
@@ -97,7 +97,7 @@ export class OpenCodeConnection implements Disposable {
   private disposed = false;
 
   constructor(private readonly options: ConnectionOptions) {
-    const onListenerError = (error: unknown) => options.logger.error("A listener failed.", error);
+    const onListenerError = logged(options.logger, "the connection");
     this.actions = new Emitter(onListenerError);
     this.states = new Emitter(onListenerError);
     this.onDidChangeState = this.states.event;

@@ -1,6 +1,6 @@
 import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
-import { Emitter, type Disposable } from "../engine/event.ts";
+import { Emitter, type Disposable, logged } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { english } from "../engine/sentence.ts";
 import type { Attachment, RunningServer } from "./attachment.ts";
@@ -45,7 +45,7 @@ export class OwnServer {
     private readonly options: OwnServerOptions,
     joined?: ServerProcess,
   ) {
-    this.changes = new Emitter((error) => options.logger.error("A user of the server failed.", error));
+    this.changes = new Emitter(logged(options.logger, "the server"));
     this.over = this.serve(joined);
   }
 

@@ -14,7 +14,7 @@ import {
 } from "../engine/bring-back.ts";
 import type { Budget } from "../engine/limit.ts";
 import type { Caller, ClearOptions, EngineSettings } from "../engine/engine.ts";
-import { Refusal } from "../engine/errors.ts";
+import { invalidArgument, Refusal } from "../engine/errors.ts";
 import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";
 import type { RequestRef } from "../engine/requests.ts";
@@ -360,10 +360,7 @@ export function parseCall(
 export function parse<T>(method: string, schema: z.ZodMiniType<T>, params: unknown): T {
   const parsed = z.safeParse(schema, params);
   if (parsed.success) return parsed.data;
-  throw new Refusal(
-    "invalid-argument",
-    sentence("Invalid arguments for {0}: {1}", method, z.prettifyError(parsed.error)),
-  );
+  throw invalidArgument(sentence("Invalid arguments for {0}: {1}", method, z.prettifyError(parsed.error)));
 }
 
 function isMethod(method: string): method is FolderMethod {

@@ -1,5 +1,5 @@
 import type { ConnectionFailure } from "../engine/connection.ts";
-import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type {
@@ -65,7 +65,7 @@ export class DaemonClient implements Disposable {
 
   constructor(private readonly options: DaemonClientOptions) {
     const { logger } = options;
-    this.states = new Emitter((error) => logger.error("A listener to the daemon's state failed.", error));
+    this.states = new Emitter(logged(logger, "the daemon's state"));
     this.onDidChangeState = this.states.event;
     this.access = { link: () => this.connected(), logger };
   }

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import type { Server, Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "../engine/errors.ts";
-import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { startOf } from "../state/processes.ts";
@@ -45,7 +45,7 @@ export class DaemonServer implements Disposable {
     private readonly entry: DaemonEntry,
   ) {
     const { logger } = options;
-    this.windowChanges = new Emitter((error) => logger.error("A listener to windows failed.", error));
+    this.windowChanges = new Emitter(logged(logger, "windows"));
     this.onDidChangeWindows = this.windowChanges.event;
     this.server = createServer((socket) => this.meet(socket));
   }

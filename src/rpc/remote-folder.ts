@@ -1,6 +1,6 @@
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
-import { Emitter, unlessCancelled, type Event } from "../engine/event.ts";
+import { Emitter, unlessCancelled, type Event, logged } from "../engine/event.ts";
 import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { ConversationMessage } from "../protocol/output.ts";
@@ -59,7 +59,7 @@ export class RemoteFolder implements FolderClient {
     private readonly onDispose: () => void,
   ) {
     this.settings = folder.settings;
-    this.changes = new Emitter((error) => this.listenerFailed(error));
+    this.changes = new Emitter(logged(daemon.logger, "a folder"));
     this.onDidChange = this.changes.event;
     // Results are not validated: they come from the same code in another process of this user.
     const calls = Object.fromEntries(
@@ -226,10 +226,6 @@ export class RemoteFolder implements FolderClient {
   /** Only logged, as the connection state shows the reason. */
   private joinFailed(error: unknown): void {
     this.daemon.logger.debug(`Couldn't join the folder: ${messageOf(error)}`);
-  }
-
-  private listenerFailed(error: unknown): void {
-    this.daemon.logger.error("A listener to a folder failed.", error);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Refusal } from "../engine/errors.ts";
+import { invalidArgument } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
 import type { TargetContext, ToolRun } from "./tool.ts";
@@ -21,10 +21,10 @@ export const runCancel: ToolRun = async (sent, context) => {
   };
 };
 
-/** The tasks that a call cancels. Throws a {@link Refusal} if it specifies none. */
+/** The tasks that a call cancels. Throws a `Refusal` if it specifies none. */
 export function cancelTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [findTask(context, taskID)];
   if (batchID !== undefined) return context.known.batch(batchID, context.caller.sessionID).filter(isActive);
-  throw new Refusal("invalid-argument", 'Give "task_id" or "batch_id": asyncagents_list shows the IDs.');
+  throw invalidArgument('Give "task_id" or "batch_id": asyncagents_list shows the IDs.');
 }

@@ -1,4 +1,4 @@
-import { Refusal } from "../engine/errors.ts";
+import { invalidArgument } from "../engine/errors.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { actOnEach, countTasks, findTask, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
 import { oneLine } from "./plain-text.ts";
@@ -27,7 +27,7 @@ export const runClear: ToolRun = async (sent, context) => {
   };
 };
 
-/** The tasks that a call clears. Throws a {@link Refusal} if it has an unknown parameter instead of a target. */
+/** The tasks that a call clears. Throws a `Refusal` if it has an unknown parameter instead of a target. */
 export function clearTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { known, caller } = context;
   const { taskID, batchID } = readTarget(input);
@@ -36,8 +36,7 @@ export function clearTargets(input: ToolInput, context: TargetContext): readonly
   // A misspelled parameter that was meant to narrow the selection must not clear all tasks.
   const [other] = input.others(["task_id", "batch_id"]);
   if (other === undefined) return known.list(caller.sessionID);
-  throw new Refusal(
-    "invalid-argument",
+  throw invalidArgument(
     `There is no parameter "${oneLine(other, MAX_NAME)}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,
   );
 }

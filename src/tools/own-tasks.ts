@@ -1,4 +1,4 @@
-import { messageOf, Refusal } from "../engine/errors.ts";
+import { invalidArgument, messageOf, Refusal } from "../engine/errors.ts";
 import type { Task } from "../engine/task.ts";
 import { oneLine } from "./plain-text.ts";
 import { uniqueShortIDs } from "./short-ids.ts";
@@ -26,7 +26,7 @@ export function readTarget(input: ToolInput): {
   const taskID = input.id("task_id");
   const batchID = input.id("batch_id");
   if (taskID !== undefined && batchID !== undefined)
-    throw new Refusal("invalid-argument", 'Give either "task_id" or "batch_id", not both.');
+    throw invalidArgument('Give either "task_id" or "batch_id", not both.');
   return { taskID, batchID };
 }
 

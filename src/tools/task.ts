@@ -1,5 +1,6 @@
 import type { AgentCall } from "../engine/agent-permissions.ts";
-import { Refusal } from "../engine/errors.ts";
+import type { Refusal } from "../engine/errors.ts";
+import { invalidArgument } from "../engine/errors.ts";
 import { parseModel } from "../engine/model-ref.ts";
 import { isActive, type ModelRef, type Task } from "../engine/task.ts";
 import { findTask, shortIDs } from "./own-tasks.ts";
@@ -17,8 +18,7 @@ export const runTask: ToolRun = async (sent, context) => {
   const forks = input.flag("fork") ?? false;
   if (forks && resumed !== undefined) throw exclusive();
   if (steered !== undefined && (forks || resumed !== undefined))
-    throw new Refusal(
-      "invalid-argument",
+    throw invalidArgument(
       'The parameter "send_to" sends a message to a running task; give it without "fork" and "resume".',
     );
   const prompt = input.text("prompt");
@@ -95,10 +95,7 @@ function modelOf(input: ToolInput): ModelRef | undefined {
   const name = input.text("model")?.trim();
   const model = parseModel(name);
   if (name === undefined || model) return model;
-  throw new Refusal(
-    "invalid-argument",
-    'The parameter "model" must be written as provider/model, or left out.',
-  );
+  throw invalidArgument('The parameter "model" must be written as provider/model, or left out.');
 }
 
 /** Identifies the call. The message ID is included, because some providers' call IDs are not unique. */
@@ -107,8 +104,7 @@ function callKey({ messageID, callID }: ToolCaller): string | undefined {
 }
 
 function exclusive(): Refusal {
-  return new Refusal(
-    "invalid-argument",
+  return invalidArgument(
     'The parameters "fork" and "resume" are mutually exclusive: fork starts a new task from this conversation, resume goes on with a task.',
   );
 }

@@ -1,4 +1,5 @@
-import { Refusal } from "../engine/errors.ts";
+import type { Refusal } from "../engine/errors.ts";
+import { invalidArgument } from "../engine/errors.ts";
 
 /** Marks that the list appends to an ID, and that models copy along. */
 const BADGES = /(?:\s*\((?:resumed|forked)\))+$/;
@@ -65,11 +66,11 @@ export class ToolInput {
 }
 
 export function missing(name: string, remedy: string): Refusal {
-  return new Refusal("invalid-argument", `The parameter "${name}" is missing; ${remedy}.`);
+  return invalidArgument(`The parameter "${name}" is missing; ${remedy}.`);
 }
 
 function invalid(name: string, expected: string): Refusal {
-  return new Refusal("invalid-argument", `The parameter "${name}" must be ${expected}.`);
+  return invalidArgument(`The parameter "${name}" must be ${expected}.`);
 }
 
 function isAbsent(value: unknown): boolean {
@@ -80,7 +81,7 @@ function objectIn(sent: unknown): object {
   if (isAbsent(sent)) return {};
   const value = typeof sent === "string" ? parseJson(sent) : sent;
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new Refusal("invalid-argument", "The parameters must be one JSON object.");
+  throw invalidArgument("The parameters must be one JSON object.");
 }
 
 function parseJson(text: string): unknown {

@@ -1,7 +1,7 @@
 import { DisposableStore } from "../engine/disposable-store.ts";
 import * as vscode from "vscode";
 import { ConnectionError, type ConnectionState } from "../engine/connection.ts";
-import { Emitter, type Event } from "../engine/event.ts";
+import { Emitter, type Event, logged } from "../engine/event.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
@@ -40,7 +40,7 @@ export class Connector implements vscode.Disposable {
 
   constructor(private readonly options: ConnectorOptions) {
     const { mirror, logger } = options;
-    this.changes = new Emitter((error) => logger.error("A listener to the connection failed.", error));
+    this.changes = new Emitter(logged(logger, "the connection"));
     this.onDidChange = this.changes.event;
     this.subscription = mirror.known.onDidChangeConnection(() => this.changes.fire());
   }

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { Emitter, type Disposable, type Event } from "../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import type { DaemonClient } from "../rpc/daemon-client.ts";
 import { showError } from "./messages.ts";
@@ -15,7 +15,7 @@ export class DaemonTrouble implements Disposable {
   readonly onDidChange: Event<void>;
 
   constructor(private readonly logger: Logger) {
-    this.changes = new Emitter((error) => logger.error("A listener to the daemon failed.", error));
+    this.changes = new Emitter(logged(logger, "the daemon"));
     this.onDidChange = this.changes.event;
   }
 

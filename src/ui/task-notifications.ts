@@ -348,40 +348,20 @@ export async function showClosed(
 }
 
 function message(name: string, count: number, isOwnServer: boolean, keepWorkingMs: number): string {
-  if (isOwnServer && keepWorkingMs > 0) {
-    const time = formatDuration(keepWorkingMs);
-    return count === 1
-      ? vscode.l10n.t(
-          "A task is still running in {0}, which was removed from the workspace. It continues for up to {1} without a window.",
-          name,
-          time,
-        )
+  const what =
+    count === 1
+      ? vscode.l10n.t("A task is still running in {0}, which was removed from the workspace.", name)
       : vscode.l10n.t(
-          "{0} tasks are still running in {1}, which was removed from the workspace. They continue for up to {2} without a window.",
-          count,
-          name,
-          time,
-        );
-  }
-  if (isOwnServer)
-    return count === 1
-      ? vscode.l10n.t(
-          "A task is still running in {0}, which was removed from the workspace. Its server stops in a minute unless the folder is opened again.",
-          name,
-        )
-      : vscode.l10n.t(
-          "{0} tasks are still running in {1}, which was removed from the workspace. Their server stops in a minute unless the folder is opened again.",
+          "{0} tasks are still running in {1}, which was removed from the workspace.",
           count,
           name,
         );
-  return count === 1
-    ? vscode.l10n.t(
-        "A task is still running in {0}, which was removed from the workspace. It continues; open the folder again to see the result.",
-        name,
-      )
-    : vscode.l10n.t(
-        "{0} tasks are still running in {1}, which was removed from the workspace. They continue; open the folder again to see the results.",
-        count,
-        name,
-      );
+  return `${what} ${whatFollows(isOwnServer, keepWorkingMs)}`;
+}
+
+function whatFollows(isOwnServer: boolean, keepWorkingMs: number): string {
+  if (!isOwnServer) return vscode.l10n.t("Work continues. To see the result, open the folder again.");
+  return keepWorkingMs > 0
+    ? vscode.l10n.t("Work continues for up to {0} without a window.", formatDuration(keepWorkingMs))
+    : vscode.l10n.t("The server stops in a minute unless the folder is opened again.");
 }

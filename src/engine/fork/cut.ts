@@ -1,4 +1,4 @@
-import { Refusal } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { sentence } from "../sentence.ts";
 import type { Message } from "../server-model.ts";
 import type { TokenCounter } from "../token-counter.ts";
@@ -49,7 +49,7 @@ const OPENING_MARGIN = 0.05;
  * rest fits (see {@link fitMessages}). A call keeps its name, arguments and ID. Cutting again changes nothing. Tokens
  * are counted only if the lengths of the texts do not settle the question.
  *
- * Rejects with a {@link Refusal} if a limit is not a number greater than 0, and with the counter's errors.
+ * Rejects with a `Refusal` if a limit is not a number greater than 0, and with the counter's errors.
  *
  * @param opening returns the text sent before the messages, which depends on the cut and counts toward the limit
  */
@@ -96,7 +96,7 @@ export function isCut({ removed, shortened, shortenedMessages, source }: CutHist
   return removed.length > 0 || shortened.length > 0 || shortenedMessages > 0 || source.leftOutFiles > 0;
 }
 
-/** Throws a {@link Refusal} if a limit is not a number greater than 0. */
+/** Throws a `Refusal` if a limit is not a number greater than 0. */
 export function requireLimits({ maxToolResultChars, maxTokens }: CutLimits): void {
   requireLimit("fork.maxToolResultChars", maxToolResultChars);
   requireLimit("fork.maxTokens", maxTokens);
@@ -104,8 +104,7 @@ export function requireLimits({ maxToolResultChars, maxTokens }: CutLimits): voi
 
 function requireLimit(name: string, value: unknown): void {
   if (typeof value === "number" && value > 0) return;
-  throw new Refusal(
-    "invalid-argument",
+  throw invalidArgument(
     sentence("The limit {0} must be a number greater than 0. Change it in the settings.", name),
   );
 }

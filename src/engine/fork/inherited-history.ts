@@ -1,4 +1,5 @@
-import { Refusal } from "../errors.ts";
+import type { Refusal } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { sentence } from "../sentence.ts";
 import {
   ABORTED,
@@ -125,8 +126,7 @@ function positionOf(messages: readonly Message[], id: string): number {
 }
 
 export function unknownMessage(id: string): Refusal {
-  return new Refusal(
-    "invalid-argument",
+  return invalidArgument(
     sentence("Message {0} isn't in the forked part of the conversation. Select another message.", id),
   );
 }

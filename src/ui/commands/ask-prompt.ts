@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
 import { withoutIcons } from "../plain-text.ts";
@@ -141,12 +141,11 @@ export async function pickPrompt(
   return end === "back" ? BACK : state.prompt;
 }
 
-/** Fills in the template with this name. Throws a {@link Refusal} if there is none. */
+/** Fills in the template with this name. Throws a `Refusal` if there is none. */
 export function namedPrompt(name: string, variables: Variables): PickedPrompt {
   const template = templateList().templates.find((each) => each.name === name);
   if (template) return fillTemplate(template, variables);
-  throw new Refusal(
-    "invalid-argument",
+  throw invalidArgument(
     sentence('Template "{0}" doesn\'t exist. Add it to the setting asyncagents.templates.', name),
   );
 }
@@ -157,8 +156,7 @@ function fillTemplate({ name, prompt, agent }: Template, variables: Variables): 
     case "text":
       return { text: filled.text, agent };
     case "unknown":
-      throw new Refusal(
-        "invalid-argument",
+      throw invalidArgument(
         sentence(
           'The template "{0}" has unknown variables: {1}. Available variables: {2}. Fix the template in the setting asyncagents.templates.',
           name,
@@ -167,7 +165,7 @@ function fillTemplate({ name, prompt, agent }: Template, variables: Variables): 
         ),
       );
     case "missing":
-      throw new Refusal("invalid-argument", missing(name, filled.name));
+      throw invalidArgument(missing(name, filled.name));
   }
 }
 

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument, Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import {
@@ -149,7 +149,7 @@ async function selected(place: unknown): Promise<Selected> {
     return { document: await vscode.workspace.openTextDocument(place.uri), range: place.range };
   const editor = vscode.window.activeTextEditor;
   if (editor) return { document: editor.document, range: editor.selection };
-  throw new Refusal("invalid-argument", sentence("Open a file in an editor, then try again."));
+  throw invalidArgument(sentence("Open a file in an editor, then try again."));
 }
 
 /** The files passed by a menu of the explorer or of source control. */
@@ -286,14 +286,13 @@ function findDocument(uri: unknown): vscode.TextDocument {
       ? vscode.window.activeTextEditor?.document
       : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
   if (document) return document;
-  throw new Refusal("invalid-argument", sentence("Write the prompt in an editor."));
+  throw invalidArgument(sentence("Write the prompt in an editor."));
 }
 
 function requireTarget({ promptEditors }: PromptContext, { uri }: vscode.TextDocument): PromptTarget {
   const target = promptEditors.target(uri);
   if (target) return target;
-  throw new Refusal(
-    "invalid-argument",
+  throw invalidArgument(
     sentence("This editor wasn't opened for a prompt. Run \"Launch Editor's Text as Prompt\"."),
   );
 }

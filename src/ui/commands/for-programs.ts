@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument, Refusal } from "../../engine/errors.ts";
 import type { MirroredRequest } from "../../engine/folder-changes.ts";
 import type { FileChange, RequestAnswer, SessionChanges } from "../../engine/server-model.ts";
 import { shortID, type Task } from "../../engine/task.ts";
@@ -61,21 +61,19 @@ function requireFitting(request: MirroredRequest, answer: RequestAnswer): void {
   if (answer.type === "dismiss") return;
   if (request.type === "permission" && answer.type === "permission") return;
   if (request.type === "permission" || answer.type === "permission")
-    throw unfit(`The answer to a ${request.type} must be of that type, or "dismiss".`);
+    throw invalidArgument(`The answer to a ${request.type} must be of that type, or "dismiss".`);
   if (answer.answers.length !== request.questions.length)
-    throw unfit(`There must be one list for each of the ${request.questions.length} questions.`);
+    throw invalidArgument(`There must be one list for each of the ${request.questions.length} questions.`);
   request.questions.forEach(({ question, options, multiple, custom }, at) => {
     const labels = answer.answers[at] ?? [];
     if (labels.length === 0 || (labels.length > 1 && !multiple))
-      throw unfit(`The question "${question}" takes ${multiple ? "at least one answer" : "one answer"}.`);
+      throw invalidArgument(
+        `The question "${question}" takes ${multiple ? "at least one answer" : "one answer"}.`,
+      );
     const unknown = labels.find((label) => !options.some((option) => option.label === label));
     if (unknown !== undefined && !custom)
-      throw unfit(`The question "${question}" has no option "${unknown}".`);
+      throw invalidArgument(`The question "${question}" has no option "${unknown}".`);
   });
-}
-
-function unfit(message: string): Refusal {
-  return new Refusal("invalid-argument", message);
 }
 
 export async function readChanges(context: ReviewContext, taskID: string): Promise<SessionChanges> {

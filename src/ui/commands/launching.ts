@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument, Refusal } from "../../engine/errors.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import { promptOn, subjectOf, type LaunchPlan, type Subject } from "../launch-plan.ts";
@@ -189,11 +189,10 @@ const LAUNCH_ARGUMENTS: readonly string[] = ["prompt", "description", "agent", "
 /** Validates arguments from a keybinding or a program. Throws a `Refusal` that names the problem. */
 function readArguments(input: unknown): LaunchArguments {
   if (typeof input !== "object" || input === null)
-    throw new Refusal("invalid-argument", sentence("The argument must be an object with a prompt."));
+    throw invalidArgument(sentence("The argument must be an object with a prompt."));
   for (const [name, value] of Object.entries(input)) {
     if (!LAUNCH_ARGUMENTS.includes(name))
-      throw new Refusal(
-        "invalid-argument",
+      throw invalidArgument(
         sentence(
           'Argument "{0}" doesn\'t exist. Available arguments: {1}.',
           name,
@@ -201,7 +200,7 @@ function readArguments(input: unknown): LaunchArguments {
         ),
       );
     if (value !== undefined && typeof value !== "string")
-      throw new Refusal("invalid-argument", sentence('"{0}" must be a string.', name));
+      throw invalidArgument(sentence('"{0}" must be a string.', name));
   }
   const { prompt = "", ...rest } = input as Partial<LaunchArguments>;
   if (prompt.trim() === "")
@@ -266,8 +265,7 @@ function folderNamed(folders: Folders, wanted: string): Folder {
   const [folder, ...others] = found;
   if (folder && others.length === 0) return folder;
   const paths = (found.length > 0 ? found : folders.all).map(({ uri }) => uri.fsPath).join(", ");
-  throw new Refusal(
-    "invalid-argument",
+  throw invalidArgument(
     folder
       ? sentence('Several folders are named "{0}". Use the path of one: {1}.', wanted, paths)
       : sentence('Folder "{0}" isn\'t in the workspace. Available folders: {1}.', wanted, paths || "—"),

@@ -12,7 +12,7 @@ import { activity, elapsed, statusWord } from "../tree/words.ts";
 import type { TaskContext, ReviewContext } from "./command.ts";
 import { basename } from "node:path";
 import { askToRemake, isIsolated, isThere, type IsolatedTask } from "../worktrees/isolated-task.ts";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument, Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
 import type { ReviewedFile } from "../changes/change-side.ts";
@@ -265,10 +265,7 @@ export function changeAt({ child, changes }: ChangedBy, path: string): FileChang
     (file) => file.path === path || vscode.workspace.asRelativePath(file.path, false) === path,
   );
   if (change) return change;
-  throw new Refusal(
-    "invalid-argument",
-    sentence('"{1}" didn\'t change the file "{0}".', path, child.description),
-  );
+  throw invalidArgument(sentence('"{1}" didn\'t change the file "{0}".', path, child.description));
 }
 
 interface ShownChanges {

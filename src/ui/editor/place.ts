@@ -1,6 +1,7 @@
 import { pathToFileURL } from "node:url";
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
+import type { Refusal } from "../../engine/errors.ts";
+import { invalidArgument } from "../../engine/errors.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
 import { fenced } from "../../protocol/quotation.ts";
 
@@ -124,7 +125,7 @@ function tooLong({ uri }: vscode.TextDocument, place: string, length: number): R
           given,
           limit,
         );
-  return new Refusal("invalid-argument", message);
+  return invalidArgument(message);
 }
 
 /** The place shown in the active editor: `src/login.ts:10-20`. Undefined unless it is a file in the workspace. */

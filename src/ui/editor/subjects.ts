@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument, Refusal } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { Variables, Subject } from "../launch-plan.ts";
 import {
@@ -28,8 +28,7 @@ export interface Selected {
 
 /** The selection as a subject. Throws a {@link Refusal} if it is empty. */
 export function selectionSubject({ document, range }: Selected): Subject {
-  if (range.isEmpty)
-    throw new Refusal("invalid-argument", sentence("Select some text in the editor, then try again."));
+  if (range.isEmpty) throw invalidArgument(sentence("Select some text in the editor, then try again."));
   const { text, files, note } = documentText(document, range);
   // The server reads whole lines, so a part of a line is quoted in the prompt.
   const words = files.length > 0 && range.isSingleLine ? document.getText(range) : "";
@@ -76,7 +75,7 @@ export function problemSubject(
 ): Subject {
   const { uri } = document;
   const [first] = problems;
-  if (!first) throw new Refusal("invalid-argument", sentence("No problems in {0}.", placeOf(uri)));
+  if (!first) throw invalidArgument(sentence("No problems in {0}.", placeOf(uri)));
   const range = problems.reduce((all, each) => all.union(each.range), first.range);
   const around = new vscode.Range(
     Math.max(range.start.line - LINES_AROUND, 0),
@@ -142,10 +141,9 @@ const MEDIA: Readonly<Record<string, string>> = {
  */
 export async function fileSubject(uris: readonly vscode.Uri[]): Promise<Subject> {
   const [first] = uris;
-  if (!first) throw new Refusal("invalid-argument", sentence("Open or select a file, then try again."));
+  if (!first) throw invalidArgument(sentence("Open or select a file, then try again."));
   if (uris.length > FILE_COUNT)
-    throw new Refusal(
-      "invalid-argument",
+    throw invalidArgument(
       sentence(
         "{0} files are selected; a prompt can have at most {1}. Select fewer, or their folder.",
         uris.length,
@@ -182,35 +180,29 @@ async function promptFile(uri: vscode.Uri): Promise<PromptFile> {
   const mime = MEDIA[extname(uri.fsPath).toLowerCase()];
   if (mime === undefined) {
     if (await isText(uri, name)) return textFile(uri);
-    throw new Refusal(
-      "invalid-argument",
-      sentence('"{0}" is a binary file. Select text files, images or PDFs.', name),
-    );
+    throw invalidArgument(sentence('"{0}" is a binary file. Select text files, images or PDFs.', name));
   }
   if (size > MEDIA_BYTES)
-    throw new Refusal(
-      "invalid-argument",
-      sentence('"{0}" is larger than 10 MB. Select a smaller image or PDF.', name),
-    );
+    throw invalidArgument(sentence('"{0}" is larger than 10 MB. Select a smaller image or PDF.', name));
   return fileOf(uri, mime);
 }
 
 function noFile(name: string): Refusal {
-  return new Refusal("invalid-argument", sentence('"{0}" isn\'t a file on this computer.', name));
+  return invalidArgument(sentence('"{0}" isn\'t a file on this computer.', name));
 }
 
 async function stat(uri: vscode.Uri, name: string): Promise<vscode.FileStat> {
   try {
     return await vscode.workspace.fs.stat(uri);
   } catch {
-    throw new Refusal("invalid-argument", sentence('"{0}" no longer exists.', name));
+    throw invalidArgument(sentence('"{0}" no longer exists.', name));
   }
 }
 
 /** Whether the start of the file contains no zero bytes. */
 async function isText(uri: vscode.Uri, name: string): Promise<boolean> {
   const file = await open(uri.fsPath).catch(() => {
-    throw new Refusal("invalid-argument", sentence('Can\'t read "{0}".', name));
+    throw invalidArgument(sentence('Can\'t read "{0}".', name));
   });
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);
@@ -236,7 +228,7 @@ export async function changeSubject(
   const wanted = new Set(given.map(String));
   const uris = changedFiles(repository).filter((uri) => given.length === 0 || wanted.has(uri.toString()));
   const [first] = uris;
-  if (!first) throw new Refusal("invalid-argument", sentence("There are no changes since the last commit."));
+  if (!first) throw invalidArgument(sentence("There are no changes since the last commit."));
   const named = uris.slice(0, NAMED_PATHS).map((uri) => placeOf(uri));
   const title =
     uris.length === 1
@@ -325,10 +317,7 @@ async function repositoryOf(uris: readonly vscode.Uri[]): Promise<GitRepository>
   const git = await gitApi();
   const [repository = git?.repositories[0]] = uris.flatMap((uri) => git?.getRepository(uri) ?? []);
   if (repository) return repository;
-  throw new Refusal(
-    "invalid-argument",
-    sentence("No Git repository is open, or Git is turned off in the settings."),
-  );
+  throw invalidArgument(sentence("No Git repository is open, or Git is turned off in the settings."));
 }
 
 async function gitApi(): Promise<GitApi | undefined> {

@@ -1,6 +1,6 @@
 import { DisposableStore } from "../../engine/disposable-store.ts";
 import { Refusal, unknownTask } from "../../engine/errors.ts";
-import { type Disposable, Emitter, type Event } from "../../engine/event.ts";
+import { type Disposable, Emitter, type Event, logged } from "../../engine/event.ts";
 import type { MirroredRequest, MirroredSession, Refused } from "../../engine/folder-changes.ts";
 import type { ForkRequest, ForkStart } from "../../engine/fork/builder.ts";
 import type { ForkPreview } from "../../engine/fork/preview.ts";
@@ -39,8 +39,7 @@ export class AllTasks implements Disposable {
     private readonly folders: Folders,
     logger: Logger,
   ) {
-    const emitter = <T>(): Emitter<T> =>
-      new Emitter((error) => logger.error("A listener to the tasks failed.", error));
+    const emitter = <T>(): Emitter<T> => new Emitter(logged(logger, "the tasks"));
     this.onDidChange = (this.taskChanges = emitter<TaskChange>()).event;
     this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
     this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;

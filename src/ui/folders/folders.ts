@@ -1,5 +1,5 @@
 import type * as vscode from "vscode";
-import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../../engine/event.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
 import type { ConversationOpener, FolderCalls } from "../../rpc/contract.ts";
@@ -75,8 +75,7 @@ export class Folders implements Disposable {
     private readonly workspace: Workspace,
     logger: Logger,
   ) {
-    const onListenerError = (error: unknown): void =>
-      logger.error("A listener to the folders failed.", error);
+    const onListenerError = logged(logger, "the folders");
     this.changes = new Emitter(onListenerError);
     this.currentChanges = new Emitter(onListenerError);
     this.closes = new Emitter(onListenerError);

@@ -3,7 +3,7 @@ import type { Tombstone } from "../../engine/find-task.ts";
 import type { KeptTasks } from "../../rpc/contract.ts";
 import type { Seen } from "../while-away.ts";
 import { DisposableStore } from "../../engine/disposable-store.ts";
-import { Emitter, type Disposable, type Event } from "../../engine/event.ts";
+import { Emitter, type Disposable, type Event, logged } from "../../engine/event.ts";
 import type { MirroredSession } from "../../engine/folder-changes.ts";
 import type { Logger } from "../../engine/ports.ts";
 import type { ReadModel } from "../../engine/read-model.ts";
@@ -99,7 +99,7 @@ export class WindowSession implements Disposable {
     /** The stored choice of an earlier run, if any. */
     private picked?: string,
   ) {
-    this.changes = new Emitter((error) => logger.error("A listener to the active session failed.", error));
+    this.changes = new Emitter(logged(logger, "the active session"));
     this.onDidChange = this.changes.event;
     this.subscriptions = new DisposableStore(
       known.onDidChangeLatest(() => this.announce()),

@@ -1,7 +1,7 @@
 import { lstat, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as vscode from "vscode";
-import { Refusal } from "../../engine/errors.ts";
+import { invalidArgument } from "../../engine/errors.ts";
 import { sentence } from "../../engine/sentence.ts";
 import type { PresentText } from "../../rpc/revert-plan.ts";
 import type { FilePosition } from "./file-reference.ts";
@@ -26,7 +26,7 @@ export async function openWorkspaceFile(
   const candidates = folders.map((folder) => resolve(folder, path));
   const inside = candidates.filter((file) => folders.some((folder) => isInside(folder, file)));
   if (inside.length === 0)
-    throw new Refusal("invalid-argument", sentence("{0} isn't in this workspace and wasn't opened.", path));
+    throw invalidArgument(sentence("{0} isn't in this workspace and wasn't opened.", path));
   for (const file of inside) {
     if (!(await isFileOf(folders, file))) continue;
     const at = position && new vscode.Position(position.line - 1, position.column - 1);
@@ -38,7 +38,7 @@ export async function openWorkspaceFile(
     await vscode.commands.executeCommand("vscode.open", vscode.Uri.file(file), options);
     return;
   }
-  throw new Refusal("invalid-argument", sentence("{0} wasn't found in this workspace.", path));
+  throw invalidArgument(sentence("{0} wasn't found in this workspace.", path));
 }
 
 /** The folders of the workspace, after the one in which an agent works. */

@@ -295,10 +295,9 @@ export class TaskView implements vscode.Disposable {
 /** The message about folders in which agents can't work. */
 function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
   const names = folders.filter((folder) => !isOnDisk(folder)).map(({ name }) => name);
-  if (names.length === 0) return "";
-  return names.length === 1
-    ? vscode.l10n.t("{0} isn't a folder on disk, so agents can't work there.", names.join(", "))
-    : vscode.l10n.t("{0} aren't folders on disk, so agents can't work there.", names.join(", "));
+  return names.length === 0
+    ? ""
+    : vscode.l10n.t("Agents can't work in folders that aren't on disk: {0}", names.join(", "));
 }
 
 /**
