@@ -103,7 +103,7 @@ export function createParts(ports: EnginePorts) {
       turns.watch();
       // A message whose sending just failed waits for the next connect.
       if (!after || waitingMessage(after) === undefined || isTakenBack(before, after)) return;
-      // While disconnected, only another engine can have ended the turn, and sends the message.
+      // While disconnected, another engine may have ended the turn and be sending it; if not, the next connect does.
       if (!synchronizer.isConnected) return;
       const ended = registry.entry(after.id);
       // The notice of the end comes first.

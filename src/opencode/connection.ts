@@ -97,7 +97,7 @@ export class OpenCodeConnection implements Disposable {
   private disposed = false;
 
   constructor(private readonly options: ConnectionOptions) {
-    const onListenerError = logged(options.logger, "the connection");
+    const onListenerError = logged(options.logger, "the server's connection");
     this.actions = new Emitter(onListenerError);
     this.states = new Emitter(onListenerError);
     this.onDidChangeState = this.states.event;
