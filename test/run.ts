@@ -60,7 +60,7 @@ const stages: readonly (readonly Lane[])[] = [
   ],
   [
     [{ name: "ui", timeout: 300_000, editor: true, window: true }],
-    [{ name: "server", timeout: 60_000 }],
+    [{ name: "server", timeout: 120_000 }],
     [
       { name: "host", timeout: 60_000, editor: true },
       { name: "trouble", timeout: 300_000, editor: true, window: true },

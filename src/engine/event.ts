@@ -1,5 +1,3 @@
-import type { Logger } from "./ports.ts";
-
 /** A subscription or an owned resource. Calling `dispose` repeatedly has no further effect. */
 export interface Disposable {
   dispose(): void;
@@ -30,7 +28,10 @@ export async function unlessCancelled<T>(
 export type OnListenerError = (error: unknown) => void;
 
 /** Logs the errors of an emitter's listeners. `source` names what they listen to. */
-export function logged(logger: Pick<Logger, "error">, source: string): OnListenerError {
+export function logged(
+  logger: { error(message: string, error: unknown): void },
+  source: string,
+): OnListenerError {
   return (error) => logger.error(`A listener to ${source} failed.`, error);
 }
 

@@ -277,9 +277,10 @@ export class Launcher {
 
   /** Repeats a call whose answer was lost: the task exists, but its prompt may not have arrived. */
   private async deliverAgain(entry: Entry, input: LaunchInput): Promise<Entry> {
-    const isThere = await isStored(this.parts.server, entry.record);
     // A prompt sent by this process is repeated by the turn watcher.
-    if (isThere === false && isActive(entry.record) && !sentPrompt(entry))
+    if (sentPrompt(entry)) return entry;
+    const isThere = await isStored(this.parts.server, entry.record);
+    if (isThere === false && isActive(entry.record))
       await this.deliver(entry, input, !isQueued(entry.record), undefined);
     return entry;
   }

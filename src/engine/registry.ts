@@ -2,7 +2,7 @@ import type { Refusal } from "./errors.ts";
 import { Emitter, type Event, logged } from "./event.ts";
 import { findTask, noSuchTask } from "./find-task.ts";
 import { MultiMap } from "./multi-map.ts";
-import type { AgentServer, Logger, TaskMemoryStore } from "./ports.ts";
+import { ServerFailure, type AgentServer, type Logger, type TaskMemoryStore } from "./ports.ts";
 import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
@@ -356,6 +356,8 @@ export class TaskRegistry {
     try {
       return await this.server.saveRecord(record);
     } catch (error) {
+      // Another process has stored its own record, perhaps with the same revision.
+      if (error instanceof ServerFailure && error.reason === "refused") throw error;
       // Without a response the record may still have been stored.
       const session = await this.server.session(record.id).catch(() => undefined);
       if (session?.task.kind === "task" && session.task.record.revision === record.revision) return session;

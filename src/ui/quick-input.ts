@@ -250,7 +250,8 @@ function showInput<R>(
     input.ignoreFocusOut = true;
     listen(
       (given) => {
-        result = given;
+        // The user may choose again before the input closes.
+        result ??= given;
         close();
       },
       (error) => {

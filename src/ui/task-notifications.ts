@@ -172,12 +172,13 @@ async function showSeveral(
 }
 
 /**
- * The task and those launched together with it. The batch ID isn't enough: the batch also contains
- * tasks that were retried later, which get their own notification.
+ * The task and those launched together with it. The batch ID isn't enough: tasks launched later, and retries, belong to
+ * the batch as well, but get their own notification.
  */
 function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
   const batch = siblings.filter(
-    ({ batchID, launchedBy }) => batchID === task.batchID && launchedBy === "person",
+    ({ batchID, launchedBy, insteadOf }) =>
+      batchID === task.batchID && launchedBy === "person" && insteadOf === undefined,
   );
   const isApart = (one: Task | undefined, other: Task | undefined): boolean =>
     !one || !other || other.createdAt - one.createdAt > LAUNCHED_AS_ONE_MS;

@@ -189,6 +189,15 @@ describe("notifications of ended tasks", () => {
     await tells(500, "3 tasks have ended: 3 failed");
   });
 
+  it("report a retry by itself, even if it was launched right after the task that failed", async () => {
+    const batchID = "a";
+    const first = running("Refused", { batchID, createdAt: 1, ...failed });
+    const retry = running("Retry", { batchID, createdAt: 2, insteadOf: "Refused" });
+    listed = [first, { ...retry, status: "completed" }];
+    await end(retry);
+    await tells(500, 'Task "Retry" completed.');
+  });
+
   it("report a batch of the user's tasks once, even if the last ends arrive together", async () => {
     const pair = ["One", "Two"].map((id) => running(id, { batchID: "a", createdAt: 1 }));
     listed = pair.map((task) => ({ ...task, ...failed, endedAt: 10 }));

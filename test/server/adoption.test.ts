@@ -180,6 +180,7 @@ describe("adopting subagents that others launched", () => {
     await ask(id, "general", { text: "first" });
     await until("its answer", () => answered(id));
     await rest(id);
+    await until("its end in the window", () => window.engine.child(id)?.status !== "running");
     const resumed = await window.engine.resume(id, script([{ text: "second" }]));
     assert.deepEqual([resumed.status, resumed.resumeCount], ["resumed", 1]);
     await ended(window, id);

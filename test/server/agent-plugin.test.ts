@@ -141,12 +141,16 @@ describe("The plugin inside OpenCode", () => {
   });
 
   it("lets an agent launch a task, wait for it and read its result", async () => {
-    const { engine } = await open();
-    const prompt = script([{ text: "The child's answer." }]);
+    const { calls, engine } = await open();
+    const prompt = script([{ text: "The child's answer.", gate: "child" }]);
     const launched = await callTool(server, parent, "asyncagents_task", { prompt, description: "Child" });
     const [task] = engine.list(parent);
     assert.ok(task, launched.text);
-    const call = await callTool(server, parent, "asyncagents_output", { task_id: task.id, block: true });
+    const args = { task_id: task.id, block: true };
+    const waiting = callTool(server, parent, "asyncagents_output", args);
+    await until("the call", () => calls.length === 2);
+    model.release("child");
+    const call = await waiting;
     assert.match(call.text, /The child's answer\./);
     assert.deepEqual(call.metadata[RESULT_MARK], { taskID: task.id, endedAt: engine.get(task.id)?.endedAt });
   });
@@ -176,7 +180,7 @@ describe("The plugin inside OpenCode", () => {
     const received = await until("the call", () => calls[0]);
     assert.equal(received.signal.aborted, false);
     await turn.abort();
-    await until("its end in the window", () => received.signal.aborted, 2_000);
+    await until("its end in the window", () => received.signal.aborted);
     assert.deepEqual(
       (await turn.ended()).map(({ status }) => status),
       ["error"],

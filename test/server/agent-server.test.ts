@@ -236,7 +236,10 @@ describe("Agent server", function () {
       { text: "hidden", synthetic: true },
     ];
     await server.prompt(id, { ...prompt, parts, noReply: true });
-    const stored = await until("the stored message", () => server.message(id, "msg_stored"));
+    const stored = await until("the stored message", async () => {
+      const message = await server.message(id, "msg_stored");
+      return message?.parts.length === parts.length && message;
+    });
     assert.deepEqual(
       stored.parts.map((part) => part.type === "text" && [part.text, part.synthetic, part.metadata]),
       [

@@ -54,7 +54,7 @@ describe("The tools as an agent uses them", () => {
 
   before(async () => {
     model = await startScriptedModel();
-    server = await startAgentServer({ model, plugin: { reloadPatienceMs: 4_000 } });
+    server = await startAgentServer({ model, plugin: { reloadPatienceMs: 15_000 } });
   });
 
   beforeEach(async () => {
@@ -895,7 +895,7 @@ Use asyncagents_output tools to see agent responses.`,
     });
 
     it("if a window is killed before any call between the end of a task and the answer to the wait, the next window answers, and no notice is sent", async function () {
-      this.timeout(120_000);
+      this.timeout(240_000);
       window.dispose();
       for (let call = 0, last = false; !last; call++) {
         parent = await createSession(server);

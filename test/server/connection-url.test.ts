@@ -226,7 +226,7 @@ describe("Connection to a server that is already running", function () {
     const window = await openWindow(
       { ...withModel, url: proxy.url },
       { pollInterval: 200 },
-      { callTimeoutMs: 2_000 },
+      { callTimeoutMs: 8_000 },
     );
     try {
       const prompt = script([{ text: "Late.", gate: "late" }]);

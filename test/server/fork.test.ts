@@ -196,6 +196,12 @@ describe("Forks", () => {
           );
           await forks.post(`/session/${forks.parent}/abort`, {});
           await until("the end of the turn", async () => !(await forks.real.statuses()).has(forks.parent));
+          // The text is stored after the session has become idle.
+          await until("the end of the answer", async () =>
+            (await forks.real.messages(forks.parent)).some(
+              ({ info }) => info.role === "assistant" && info.completed !== undefined,
+            ),
+          );
         },
         check: ({ heard }) => assert.deepEqual(saidIn(heard).slice(1), ["Agent: Half an"]),
       },
@@ -790,7 +796,10 @@ describe("Forks", () => {
         task.error.message,
         /Couldn't transfer the conversation: The server is gone\. Retry it as a new task\./,
       );
-      const stored = await storedMessages(forks.server, task.id);
+      const stored = await until("the prompt", async () => {
+        const messages = await storedMessages(forks.server, task.id);
+        return messages.some(({ parts }) => parts.length > 0) && messages;
+      });
       assert.deepEqual(
         stored.map(({ parts }) => parts.map(({ text }) => text)),
         [[carryOn()]],

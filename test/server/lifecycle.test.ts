@@ -204,7 +204,7 @@ describe("a task's life", () => {
     await window.engine.cancel(task.id);
     await until("an idle server", async () => Object.keys(await statuses()).length === 0);
     assert.equal(window.engine.get(task.id)?.status, "cancelled");
-    assert.ok(
+    await until("the end of the model's streams", () =>
       model.requests.filter(({ sessionID }) => sessionID === task.id).every(({ aborted }) => aborted),
     );
   });

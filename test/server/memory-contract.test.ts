@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hasArrived } from "../../src/engine/arrival.ts";
 import { ServerFailure, type AgentServer } from "../../src/engine/ports.ts";
 import { ABORTED, type Message } from "../../src/engine/server-model.ts";
 import { answerText } from "../../src/engine/turn.ts";
@@ -93,6 +94,12 @@ for (const [name, open] of Object.entries({ openCode, memory }))
     const busy = (id: string) =>
       until("the turn to begin", async () => (await server.statuses()).get(id)?.type === "busy");
     const idle = (id: string) => until("the turn to end", async () => !(await server.statuses()).has(id));
+    /** The message once it is stored completely: its parts follow it. */
+    const arrived = (id: string, messageID: string): Promise<Message> =>
+      until("the message", async () => {
+        const message = await server.message(id, messageID);
+        return hasArrived(message) && message;
+      });
     const newSession = async (): Promise<string> => (await server.createSession({ title: "t" })).id;
     const newTask = async () => {
       const parent = await newSession();
@@ -135,7 +142,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       const file = { url: import.meta.url, mime: "text/plain", filename: "this.ts" };
       const prompt = envelope();
       await server.prompt(id, { ...prompt, parts: [{ text: "Read it." }], files: [file], noReply: true });
-      const message = await until("the prompt", () => server.message(id, prompt.messageID));
+      const message = await arrived(id, prompt.messageID);
       assert.deepEqual(
         message.parts.flatMap((part) =>
           part.type === "file" ? [{ url: part.url, mime: part.mime, filename: part.filename }] : [],
@@ -167,7 +174,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       const gate = `contract-${++made}`;
       const prompt = envelope();
       await server.prompt(id, { ...prompt, parts: [{ text: subject.prompt(gate) }], noReply: true });
-      await until("the stored message", () => server.message(id, prompt.messageID));
+      await arrived(id, prompt.messageID);
       assert.ok(!(await server.statuses()).has(id));
       const start = (): Promise<void> => server.prompt(id, { ...prompt, parts: [] });
       await start();
@@ -187,8 +194,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       const prompt = { ...envelope(), parts: [{ id: "prt_twice", text: "x" }], noReply: true };
       await server.prompt(id, prompt);
       await server.prompt(id, prompt);
-      await until("the message", () => server.message(id, prompt.messageID));
-      assert.equal((await server.message(id, prompt.messageID))?.parts.length, 1);
+      assert.equal((await arrived(id, prompt.messageID)).parts.length, 1);
     });
 
     it("returns the parts of a message in the order of their IDs, not in the order of sending", async () => {
@@ -239,6 +245,7 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       const { id, messageID, finish } = await working();
       const joining = envelope();
       await server.prompt(id, { ...joining, parts: [{ text: "And this." }], noReply: true });
+      await arrived(id, joining.messageID);
       finish();
       await until("the second answer", async () => (await server.messages(id)).length === 4);
       if (subject.needsEveryStep) finish();

@@ -76,6 +76,7 @@ describe("predicting conflicts", () => {
     const second = await launch("Second", [run("echo 1 > list.txt; echo new > new.txt"), stay("second")]);
     await untilConflicts(first, "Second: list.txt");
     await untilConflicts(second, "First: list.txt");
+    await until("the new file", () => workOf(second)?.files === 2);
     assert.deepEqual(
       [first, second].map(({ id }) => window.engine.get(id)?.status),
       ["running", "running"],

@@ -45,7 +45,8 @@ describe("tasks outlive windows, connections and servers", () => {
   it("[OUT-7] after a reload the same tasks are there, and a running one is followed to its end", async () => {
     const before = await open();
     const finished = await launch(before, [{ text: "first" }]);
-    await ended(before, finished);
+    // The end is stored together with the delivery of its notice.
+    await until("the notice", () => before.engine.get(finished)?.notice.state === "delivered");
     const running = await launch(before, [
       { tools: [{ name: "bash", args: { command: "true", description: "nothing" } }] },
       { text: "second", gate: "reload" },
@@ -97,7 +98,7 @@ describe("tasks outlive windows, connections and servers", () => {
     await until("the loss of the connection", () => window.connection.state.kind !== "connected");
     assert.equal(window.engine.get(lost)?.status, "running");
     await server.restart();
-    const task = await ended(window, lost, 30_000);
+    const task = await ended(window, lost);
     assert.equal(task.status, "error");
     assert.equal(task.error?.name, "Interrupted");
     assert.match(task.error?.message ?? "", /server stopped.*Retry/);

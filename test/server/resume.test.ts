@@ -89,9 +89,10 @@ describe("resuming and waiting", () => {
       // One round per call of an undisturbed resume, with a death before or after it, and one more without.
       for (let call = 0, isOver = false; !isOver; call++) {
         let death: (Death & object) | undefined;
-        const first = await openWindow(server, {}, { between: (real) => (death = mortal(real)) });
         const id = await completed();
-        await until("the notice", () => first.engine.get(id)?.notice.state === "delivered");
+        // Only one window may store the end.
+        await until("the notice", () => window.engine.get(id)?.notice.state === "delivered");
+        const first = await openWindow(server, {}, { between: (real) => (death = mortal(real)) });
         death?.arm(call, moment);
         let isResumed = false;
         first.engine.resume(id, script([{ text: "Again." }])).then(
@@ -130,7 +131,7 @@ describe("resuming and waiting", () => {
   it("[RES-3] [OUT-3] a wait returns when a resume is answered", async () => {
     const id = await completed();
     await window.engine.resume(id, script([{ text: "Waited for.", gate: "res-3" }]));
-    const waiting = window.engine.wait([id], { timeoutMs: 20_000 });
+    const waiting = window.engine.wait([id]);
     await model.waitForRequest(({ sessionID, step }) => sessionID === id && step.gate === "res-3");
     model.release("res-3");
     const [task] = await waiting;

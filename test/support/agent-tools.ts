@@ -223,7 +223,7 @@ export async function startTurn(
 
   return {
     calls,
-    async ended(timeoutMs = 30_000) {
+    async ended(timeoutMs = 50_000) {
       await until(
         "the end of the turn",
         async () => {

@@ -197,10 +197,14 @@ export async function notices(
   sessionID: string,
 ): Promise<readonly { line: string; hidden: string }[]> {
   const messages = await storedMessages(server, sessionID);
-  return messages
-    .filter(({ info, parts }) => info.role === "user" && parts.some(({ synthetic }) => synthetic))
-    .map(({ parts }) => ({
-      line: parts.find(({ synthetic }) => !synthetic)?.text ?? "",
-      hidden: parts.find(({ synthetic }) => synthetic)?.text ?? "",
-    }));
+  return (
+    messages
+      .filter(({ info, parts }) => info.role === "user" && parts.some(({ synthetic }) => synthetic))
+      // The line is stored last.
+      .filter(({ parts }) => parts.some(({ type, synthetic }) => type === "text" && !synthetic))
+      .map(({ parts }) => ({
+        line: parts.find(({ synthetic }) => !synthetic)?.text ?? "",
+        hidden: parts.find(({ synthetic }) => synthetic)?.text ?? "",
+      }))
+  );
 }

@@ -29,11 +29,6 @@ describe("where OpenCode 2 is installed", () => {
     model = await startScriptedModel();
   });
 
-  afterEach(async function () {
-    await workbench?.recordFailure(this.currentTest);
-    await workbench?.stop();
-  });
-
   after(() => model.stop());
 
   /** A window with these programs on PATH, each as `opencode`. */
@@ -65,121 +60,133 @@ describe("where OpenCode 2 is installed", () => {
     await workbench.quickInput.shows("OpenCode 2.3.2 is installed, but Async Agents works with OpenCode 1");
   }
 
-  it("[OC2-1] the empty view says so, and leads to an OpenCode 1 next to it", async () => {
-    await open([fakeOpenCode2]);
-    await welcome("OpenCode 2 is installed").waitFor();
-    await takePictures(workbench, "welcome-too-new");
-    await setUpOpenCode1();
-    for (const way of [
-      "Copy Install Command",
-      "Select Executable",
-      "What Is the Difference?",
-      "Search Again",
-    ])
-      await workbench.quickInput.items.filter({ hasText: way }).waitFor();
-    await takePictures(workbench, "set-up-opencode-1");
+  describe("with both versions", () => {
+    before(() => open([fakeOpenCode2, openCodeBinary()]));
 
-    await workbench.quickInput.choose("Install OpenCode 1 in a Terminal");
-    const terminal = workbench.page.locator(".terminal-wrapper .xterm-rows");
-    const folder = join(stateFolder(), "opencode-1");
-    // The terminal breaks long lines.
-    await terminal.filter({ hasText: /npm install --prefix/ }).waitFor();
-    const told = workbench.notification("Press Enter in the terminal");
-    await told.waitFor();
-    await takePictures(workbench, "set-up-opencode-1-install");
-    const command = `"${folder}"--ignore-scriptsopencode-ai@1.18.33`;
-    const written = async (): Promise<string> => (await terminal.innerText()).replaceAll(/\s/g, "");
-    // A shell that is still starting shows the command before its prompt, then behind it.
-    await until("the command at the prompt", async () => (await written()).endsWith(command));
-
-    // As the package manager does.
-    const bin = join(folder, "node_modules", `opencode-${process.platform}-${process.arch}`, "bin");
-    mkdirSync(bin, { recursive: true });
-    symlinkSync(openCodeBinary(), join(bin, "opencode"));
-    await workbench.showNotifications();
-    await told.getByRole("button", { name: "Search Again" }).click();
-    const connected = workbench.notification("is connected:");
-    await connected.filter({ hasText: bin }).waitFor();
-    await isReady();
-    assert.ok((await written()).endsWith(command), "The command was run.");
-  });
-
-  it("the difference between the versions is one click away", async () => {
-    await open([fakeOpenCode2]);
-    await welcome("OpenCode 2 is installed").locator("a", { hasText: "Learn more" }).click();
-    await workbench.webviewFrame().getByText("Tested versions").waitFor();
-    await takePictures(workbench, "opencode-2-difference");
-  });
-
-  it("[OC2-2] with version 2 first and version 1 second on PATH, a task runs without a question", async () => {
-    await open([fakeOpenCode2, openCodeBinary()]);
-    await isReady();
-    await workbench.runCommand("Async Agents: Launch Task");
-    await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("Enter a prompt.");
-    await workbench.quickInput.enter("Say hello.");
-    const completed = workbench.page.locator('[aria-label*="completed"]');
-    await workbench.treeItem("Say hello").and(completed).waitFor();
-  });
-
-  it("[OC2-4] with both versions, one notification offers a database of the extension's own, which is used if the user agrees", async () => {
-    await open([fakeOpenCode2, openCodeBinary()]);
-    await isReady();
-    const offer = workbench.notification("shares its database");
-    await offer.getByRole("button", { name: "Learn More" }).waitFor();
-    await takePictures(workbench, "own-database");
-    const database = join(stateFolder(), "opencode.db");
-    assert.equal(existsSync(database), false);
-    await offer.getByRole("button", { name: "Use Own Database" }).click();
-    await until("the database", () => existsSync(database), 60_000);
-    await isReady();
-
-    await workbench.changeSettings({ "asyncagents.server.ownDatabase": false });
-    await workbench.reload();
-    await workbench.openView();
-    await isReady();
-    assert.equal(await offer.count(), 0);
-  });
-
-  it("[OC2-3] a server of version 2 at the configured address is named, and the address can be changed", async () => {
-    const program = spawn(process.execPath, [fakeOpenCode2, "serve", "--port", "0"], {
-      env: { OPENCODE_PASSWORD: "secret" },
-      stdio: ["ignore", "pipe", "inherit"],
+    afterEach(async function () {
+      await workbench.recordFailure(this.currentTest);
     });
-    try {
-      const [output] = (await once(program.stdout, "data")) as [Buffer];
-      const url = /http:\/\/(\S+)/.exec(output.toString())?.[1] ?? assert.fail();
-      await open([], { settings: { "asyncagents.server.url": `http://opencode:secret@${url}` } });
-      const view = welcome("The server at the configured address is OpenCode 2");
-      await view.getByRole("button", { name: "Change the Address" }).waitFor();
-      await takePictures(workbench, "welcome-server-too-new");
-    } finally {
-      program.kill();
-    }
-  });
 
-  it("a release line of version 1 that was not tested is used, and a notification says so once", async () => {
-    const directory = tempDir("work");
-    const server = await startOpenCode({ model, directory, password: null });
-    const proxy = await startHaltingProxy(server.url);
-    try {
-      const answer = { healthy: true, version: "1.19.6" };
-      proxy.decide((request) => (request === "GET /global/health" ? { answer } : "pass"));
-      await open([], { folder: directory, settings: { "asyncagents.server.url": proxy.url } });
+    after(() => workbench.stop());
+
+    it("[OC2-2] with version 1 second on PATH, a task runs without a question", async () => {
       await isReady();
-      const told = workbench.notification("wasn't tested with OpenCode 1.19.6");
-      await told.waitFor();
-      await takePictures(workbench, "untested-version");
-      await told.getByRole("button", { name: "Show Tested Versions" }).click();
-      await workbench.webviewFrame().getByText("Tested versions").waitFor();
+      await workbench.runCommand("Async Agents: Launch Task");
+      await workbench.quickInput.choose("general");
+      await workbench.quickInput.shows("Enter a prompt.");
+      await workbench.quickInput.enter("Say hello.");
+      const completed = workbench.page.locator('[aria-label*="completed"]');
+      await workbench.treeItem("Say hello").and(completed).waitFor();
+    });
+
+    it("[OC2-4] one notification offers a database of the extension's own, which has no tasks yet, and is used if the user agrees", async () => {
+      const offer = workbench.notification("shares its database");
+      await workbench.showNotifications();
+      await offer.getByRole("button", { name: "Learn More" }).waitFor();
+      await takePictures(workbench, "own-database");
+      const database = join(stateFolder(), "opencode.db");
+      assert.equal(existsSync(database), false);
+      await offer.getByRole("button", { name: "Use Own Database" }).click();
+      await until("the database", () => existsSync(database), 60_000);
+      // It has no tasks.
+      await isReady();
+
+      await workbench.changeSettings({ "asyncagents.server.ownDatabase": false });
       await workbench.reload();
       await workbench.openView();
+      await workbench.treeItem("Say hello").waitFor();
+      assert.equal(await offer.count(), 0);
+    });
+  });
+
+  describe("in a window of its own", () => {
+    afterEach(async function () {
+      await workbench.recordFailure(this.currentTest);
+      await workbench.stop();
+    });
+
+    it("[OC2-1] the empty view says so, explains the difference, and leads to an OpenCode 1 next to it", async () => {
+      await open([fakeOpenCode2]);
+      await welcome("OpenCode 2 is installed").waitFor();
+      await takePictures(workbench, "welcome-too-new");
+      await welcome("OpenCode 2 is installed").locator("a", { hasText: "Learn more" }).click();
+      await workbench.webviewFrame().getByText("Tested versions").waitFor();
+      await takePictures(workbench, "opencode-2-difference");
+      await setUpOpenCode1();
+      for (const way of [
+        "Copy Install Command",
+        "Select Executable",
+        "What Is the Difference?",
+        "Search Again",
+      ])
+        await workbench.quickInput.items.filter({ hasText: way }).waitFor();
+      await takePictures(workbench, "set-up-opencode-1");
+
+      await workbench.quickInput.choose("Install OpenCode 1 in a Terminal");
+      const terminal = workbench.page.locator(".terminal-wrapper .xterm-rows");
+      const folder = join(stateFolder(), "opencode-1");
+      // The terminal breaks long lines.
+      await terminal.filter({ hasText: /npm install --prefix/ }).waitFor();
+      const told = workbench.notification("Press Enter in the terminal");
+      await told.waitFor();
+      await takePictures(workbench, "set-up-opencode-1-install");
+      const command = `"${folder}"--ignore-scriptsopencode-ai@1.18.33`;
+      const written = async (): Promise<string> => (await terminal.innerText()).replaceAll(/\s/g, "");
+      // A shell that is still starting shows the command before its prompt, then behind it.
+      await until("the command at the prompt", async () => (await written()).endsWith(command));
+
+      // As the package manager does.
+      const bin = join(folder, "node_modules", `opencode-${process.platform}-${process.arch}`, "bin");
+      mkdirSync(bin, { recursive: true });
+      symlinkSync(openCodeBinary(), join(bin, "opencode"));
+      await workbench.showNotifications();
+      await told.getByRole("button", { name: "Search Again" }).click();
+      const connected = workbench.notification("is connected:");
+      await connected.filter({ hasText: bin }).waitFor();
       await isReady();
-      assert.equal(await workbench.notification("wasn't tested").count(), 0);
-    } finally {
-      proxy.close();
-      await server.stop();
-    }
+      assert.ok((await written()).endsWith(command), "The command was run.");
+    });
+
+    it("[OC2-3] a server of version 2 at the configured address is named, and the address can be changed", async () => {
+      const program = spawn(process.execPath, [fakeOpenCode2, "serve", "--port", "0"], {
+        env: { OPENCODE_PASSWORD: "secret" },
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      try {
+        const [output] = (await once(program.stdout, "data")) as [Buffer];
+        const url = /http:\/\/(\S+)/.exec(output.toString())?.[1] ?? assert.fail();
+        await open([], { settings: { "asyncagents.server.url": `http://opencode:secret@${url}` } });
+        const view = welcome("The server at the configured address is OpenCode 2");
+        await view.getByRole("button", { name: "Change the Address" }).waitFor();
+        await takePictures(workbench, "welcome-server-too-new");
+      } finally {
+        program.kill();
+      }
+    });
+
+    it("a release line of version 1 that was not tested is used, and a notification says so once", async () => {
+      const directory = tempDir("work");
+      const server = await startOpenCode({ model, directory, password: null });
+      const proxy = await startHaltingProxy(server.url);
+      try {
+        const answer = { healthy: true, version: "1.19.6" };
+        proxy.decide((request) => (request === "GET /global/health" ? { answer } : "pass"));
+        await open([], { folder: directory, settings: { "asyncagents.server.url": proxy.url } });
+        await isReady();
+        const told = workbench.notification("wasn't tested with OpenCode 1.19.6");
+        await told.waitFor();
+        await takePictures(workbench, "untested-version");
+        await told.getByRole("button", { name: "Show Tested Versions" }).click();
+        await workbench.webviewFrame().getByText("Tested versions").waitFor();
+        await workbench.reload();
+        await workbench.openView();
+        await isReady();
+        assert.equal(await workbench.notification("wasn't tested").count(), 0);
+      } finally {
+        proxy.close();
+        await server.stop();
+      }
+    });
   });
 });
 

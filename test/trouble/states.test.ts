@@ -22,16 +22,10 @@ import { startWorkbench, type Workbench, type WorkbenchOptions } from "../ui/sup
 /** What the view shows when it has no tasks, for each cause, with the button for the remedy. */
 describe("what the empty view shows", () => {
   let model: ScriptedModel;
-  let workbench: Workbench | undefined;
+  let workbench: Workbench;
 
   before(async () => {
     model = await startScriptedModel();
-  });
-
-  afterEach(async function () {
-    await workbench?.recordFailure(this.currentTest);
-    await workbench?.stop();
-    workbench = undefined;
   });
 
   after(async () => {
@@ -40,176 +34,191 @@ describe("what the empty view shows", () => {
 
   /** A window in which no OpenCode is installed, unless the options say otherwise. */
   async function open(options: WorkbenchOptions = {}): Promise<Workbench> {
-    const env = { ...hermeticEnv(hermeticHome(), modelConfig(model)), PATH: pathWithoutOpenCode() };
-    workbench = await startWorkbench({ env, ...options, settings: { ...systemTheme, ...options.settings } });
+    workbench = await startWorkbench({
+      fewBuiltIns: true,
+      env: withoutOpenCode(),
+      ...options,
+      settings: { ...systemTheme, ...options.settings },
+    });
     await workbench.openView();
     return workbench;
   }
 
+  const withoutOpenCode = (home = hermeticHome()): NodeJS.ProcessEnv => ({
+    ...hermeticEnv(home, modelConfig(model)),
+    PATH: pathWithoutOpenCode(),
+  });
+
   /** Waits until the view shows this, and takes a picture. */
   async function says(text: string | RegExp, picture: string, ...buttons: readonly string[]): Promise<void> {
-    assert.ok(workbench);
     const welcome = workbench.page.locator(".welcome-view", { hasText: text });
     await welcome.waitFor();
     for (const name of buttons) await welcome.getByRole("button", { name }).waitFor();
     await takePictures(workbench, picture);
   }
 
-  it("no OpenCode on this machine: a button to set it up", async () => {
-    await open();
-    await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
-  });
-
-  it("OpenCode missing, then set in the settings: the view connects by itself", async () => {
-    const opened = await open();
-    await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
-    await opened.changeSettings({ "asyncagents.server.path": openCodeBinary() });
-    await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
-  });
-
-  it("a path that is no executable", async () => {
-    await open({ settings: { "asyncagents.server.path": "/no/such/opencode" } });
-    await says("isn't an OpenCode executable", "welcome-bad-path", "Change the Path");
-  });
-
-  it("an address at which something else responds", async () => {
-    const other = createServer((_, response) => response.end("<html>not me</html>"));
-    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    const { port } = other.address() as AddressInfo;
-    try {
-      await open({ settings: { "asyncagents.server.url": `http://127.0.0.1:${port}` } });
-      await says("isn't OpenCode", "welcome-not-opencode", "Change the Address");
-    } finally {
-      other.close();
-    }
-  });
-
-  it("an address at which nothing responds", async () => {
-    const once = createServer();
-    await new Promise<void>((resolve) => once.listen(0, "127.0.0.1", resolve));
-    const { port } = once.address() as AddressInfo;
-    await new Promise((resolve) => once.close(resolve));
-    await open({ settings: { "asyncagents.server.url": `http://127.0.0.1:${port}` } });
-    await says("No server responds", "welcome-unreachable", "Try Again");
-  });
-
-  it("an address other than loopback is never contacted", async () => {
-    // An address that leads here anyway, so that the test sees any connection.
-    const stranger = await startStranger();
-    try {
-      const url = stranger.url.replace("127.0.0.1", "0.0.0.0");
-      await open({ settings: { "asyncagents.server.url": url } });
-      await says("The configured address can't be used", "welcome-bad-url", "Change the Address");
-      assert.deepEqual(stranger.received, []);
-    } finally {
-      stranger.close();
-    }
-  });
-
-  it("an address and a program in a trusted folder's settings: neither is used", async () => {
-    const folder = tempDir("work");
-    const stranger = await startStranger();
-    const mark = join(tempDir("mark"), "was-run");
-    const program = join(folder, "opencode");
-    writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n`, { mode: 0o755 });
-    mkdirSync(join(folder, ".vscode"));
-    const setFolder = (settings: Record<string, string>): void =>
-      writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(settings));
-    setFolder({ "asyncagents.server.url": stranger.url, "asyncagents.server.path": program });
-    const env = {
-      ...hermeticEnv(hermeticHome(), modelConfig(model)),
-      PATH: pathWithoutOpenCode(),
-      OPENCODE_SERVER_PASSWORD: "secret",
-    };
-    try {
-      const opened = await open({ folder, env });
-      const notFound = opened.page.locator(".welcome-view", { hasText: "OpenCode wasn't found" });
-      await until(
-        "the view",
-        async () => stranger.received.length > 0 || (await notFound.isVisible()),
-        60_000,
-      );
-      assert.deepEqual(stranger.received, []);
-      assert.equal(existsSync(mark), false);
-    } finally {
-      stranger.close();
-    }
-  });
-
-  it("a slow start can be cancelled from the view", async () => {
-    const env = {
-      ...hermeticEnv(hermeticHome(), modelConfig(model)),
-      PATH: pathWithoutOpenCode(),
-      FAKE_SERVER: "silent",
-    };
-    const opened = await open({ env, settings: { "asyncagents.server.path": fakeServer } });
-    const starting = opened.page.getByText("Starting OpenCode…");
-    await starting.waitFor();
-    await opened.screenshot("connecting-dark");
-    await opened.page.getByRole("button", { name: "Stop OpenCode" }).click();
-    await opened.page.locator(".welcome-view", { hasText: "Not connected" }).waitFor();
-    await starting.waitFor({ state: "detached" });
-  });
-
-  it("a start that exceeds the timeout in the settings", async () => {
-    const env = {
-      ...hermeticEnv(hermeticHome(), modelConfig(model)),
-      PATH: pathWithoutOpenCode(),
-      FAKE_SERVER: "silent",
-    };
-    await open({
-      env,
-      settings: { "asyncagents.server.path": fakeServer, "asyncagents.server.startTimeout": 5 },
+  describe("in a window whose settings change", () => {
+    before(async () => {
+      await open({ env: { ...withoutOpenCode(), FAKE_SERVER: "silent" } });
     });
-    // The default is longer than this waits.
-    await says("didn't start", "welcome-start-timeout", "Try Again");
+
+    afterEach(async function () {
+      await workbench.recordFailure(this.currentTest);
+    });
+
+    after(() => workbench.stop());
+
+    /** Sets how the server is found, and nothing else about it. */
+    const find = (server: { url?: string; path?: string; startTimeout?: number }): Promise<void> =>
+      workbench.changeSettings({
+        "asyncagents.server.url": server.url,
+        "asyncagents.server.path": server.path,
+        "asyncagents.server.startTimeout": server.startTimeout,
+      });
+
+    it("no OpenCode on this machine: a button to set it up", async () => {
+      await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
+    });
+
+    it("OpenCode missing, then set in the settings: the view connects by itself", async () => {
+      await says("OpenCode wasn't found", "welcome-not-found", "Set Up OpenCode");
+      await find({ path: openCodeBinary() });
+      await workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
+    });
+
+    it("a path that is no executable", async () => {
+      await find({ path: "/no/such/opencode" });
+      await says("isn't an OpenCode executable", "welcome-bad-path", "Change the Path");
+    });
+
+    it("an address at which something else responds", async () => {
+      const other = createServer((_, response) => response.end("<html>not me</html>"));
+      await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+      const { port } = other.address() as AddressInfo;
+      try {
+        await find({ url: `http://127.0.0.1:${port}` });
+        await says("isn't OpenCode", "welcome-not-opencode", "Change the Address");
+      } finally {
+        other.close();
+      }
+    });
+
+    it("an address at which nothing responds", async () => {
+      const once = createServer();
+      await new Promise<void>((resolve) => once.listen(0, "127.0.0.1", resolve));
+      const { port } = once.address() as AddressInfo;
+      await new Promise((resolve) => once.close(resolve));
+      await find({ url: `http://127.0.0.1:${port}` });
+      await says("No server responds", "welcome-unreachable", "Try Again");
+    });
+
+    it("an address other than loopback is never contacted", async () => {
+      // An address that leads here anyway, so that the test sees any connection.
+      const stranger = await startStranger();
+      try {
+        await find({ url: stranger.url.replace("127.0.0.1", "0.0.0.0") });
+        await says("The configured address can't be used", "welcome-bad-url", "Change the Address");
+        assert.deepEqual(stranger.received, []);
+      } finally {
+        stranger.close();
+      }
+    });
+
+    it("a start that exceeds the timeout in the settings", async () => {
+      await find({ path: fakeServer, startTimeout: 5 });
+      // The default is longer than this waits.
+      await says("didn't start", "welcome-start-timeout", "Try Again");
+    });
+
+    it("a slow start can be cancelled from the view", async () => {
+      await find({ path: fakeServer });
+      const starting = workbench.page.getByText("Starting OpenCode…");
+      await starting.waitFor();
+      await workbench.screenshot("connecting-dark");
+      await workbench.page.getByRole("button", { name: "Stop OpenCode" }).click();
+      await workbench.page.locator(".welcome-view", { hasText: "Not connected" }).waitFor();
+      await starting.waitFor({ state: "detached" });
+    });
   });
 
-  it("a server that requires a password: the view asks for it, and connects", async () => {
-    const folder = tempDir("work");
-    const server = await startOpenCode({ model, directory: folder, password: "open sesame" });
-    try {
-      const opened = await open({ folder, settings: { "asyncagents.server.url": server.url } });
-      await says("requires a password", "welcome-wrong-password", "Enter Password");
-      await opened.page.locator(".welcome-view").getByRole("button", { name: "Enter Password" }).click();
-      await opened.quickInput.shows("Password of the OpenCode Server");
-      await opened.quickInput.enter("open sesame");
+  describe("in a window of its own", () => {
+    afterEach(async function () {
+      await workbench.recordFailure(this.currentTest);
+      await workbench.stop();
+    });
+
+    it("an address and a program in a trusted folder's settings: neither is used", async () => {
+      const folder = tempDir("work");
+      const stranger = await startStranger();
+      const mark = join(tempDir("mark"), "was-run");
+      const program = join(folder, "opencode");
+      writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n`, { mode: 0o755 });
+      mkdirSync(join(folder, ".vscode"));
+      const setFolder = (settings: Record<string, string>): void =>
+        writeFileSync(join(folder, ".vscode", "settings.json"), JSON.stringify(settings));
+      setFolder({ "asyncagents.server.url": stranger.url, "asyncagents.server.path": program });
+      const env = { ...withoutOpenCode(), OPENCODE_SERVER_PASSWORD: "secret" };
+      try {
+        const opened = await open({ folder, env });
+        const notFound = opened.page.locator(".welcome-view", { hasText: "OpenCode wasn't found" });
+        await until(
+          "the view",
+          async () => stranger.received.length > 0 || (await notFound.isVisible()),
+          60_000,
+        );
+        assert.deepEqual(stranger.received, []);
+        assert.equal(existsSync(mark), false);
+      } finally {
+        stranger.close();
+      }
+    });
+
+    it("a server that requires a password: the view asks for it, and connects", async () => {
+      const folder = tempDir("work");
+      const server = await startOpenCode({ model, directory: folder, password: "open sesame" });
+      try {
+        const opened = await open({ folder, settings: { "asyncagents.server.url": server.url } });
+        await says("requires a password", "welcome-wrong-password", "Enter Password");
+        await opened.page.locator(".welcome-view").getByRole("button", { name: "Enter Password" }).click();
+        await opened.quickInput.shows("Password of the OpenCode Server");
+        await opened.quickInput.enter("open sesame");
+        await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
+      } finally {
+        await server.stop();
+      }
+    });
+
+    it("an untrusted folder: nothing is started until it is trusted", async () => {
+      const home = hermeticHome();
+      const env = withoutOpenCode(home);
+      const settings = { "asyncagents.server.path": openCodeBinary() };
+      const opened = await open({ env, trust: false, settings });
+      await says("until you trust this folder", "welcome-untrusted", "Manage Workspace Trust");
+      assert.deepEqual(backgroundProcesses(home), []);
+      assert.deepEqual(logs(home), []);
+      const trustedAt = Date.now();
+      await opened.trustFolder();
+      await opened.openView();
       await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
-    } finally {
-      await server.stop();
-    }
-  });
+      // The first starts left their logs; so would starts before the trust.
+      const names = logs(home).map((log) => basename(log).replace(/-.+/, ""));
+      assert.deepEqual(names.sort(), ["daemon.log", "server"]);
+      for (const log of logs(home)) assert.ok(statSync(log).birthtimeMs >= trustedAt);
+      assert.ok(backgroundProcesses(home).length > 0);
+    });
 
-  it("an untrusted folder: nothing is started until it is trusted", async () => {
-    const home = hermeticHome();
-    const env = { ...hermeticEnv(home, modelConfig(model)), PATH: pathWithoutOpenCode() };
-    const settings = { "asyncagents.server.path": openCodeBinary() };
-    const opened = await open({ env, trust: false, settings });
-    await says("until you trust this folder", "welcome-untrusted", "Manage Workspace Trust");
-    assert.deepEqual(backgroundProcesses(home), []);
-    assert.deepEqual(logs(home), []);
-    const trustedAt = Date.now();
-    await opened.trustFolder();
-    await opened.openView();
-    await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
-    // The first starts left their logs; so would starts before the trust.
-    const names = logs(home).map((log) => basename(log).replace(/-.+/, ""));
-    assert.deepEqual(names.sort(), ["daemon.log", "server"]);
-    for (const log of logs(home)) assert.ok(statSync(log).birthtimeMs >= trustedAt);
-    assert.ok(backgroundProcesses(home).length > 0);
-  });
+    it("no folder open", async () => {
+      await open({ folder: null, settings: { "asyncagents.server.path": openCodeBinary() } });
+      await says("Background agents work in a folder", "welcome-no-folder", "Open Folder");
+    });
 
-  it("no folder open", async () => {
-    await open({ folder: null, settings: { "asyncagents.server.path": openCodeBinary() } });
-    await says("Background agents work in a folder", "welcome-no-folder", "Open Folder");
-  });
-
-  it("a folder with a very long name and without Git", async () => {
-    const folder = join(tempDir("work"), `${"a very long name ".repeat(10)}ü`);
-    mkdirSync(folder);
-    writeFileSync(join(folder, "readme.txt"), "nothing");
-    const opened = await open({ folder, settings: { "asyncagents.server.path": openCodeBinary() } });
-    await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
+    it("a folder with a very long name and without Git", async () => {
+      const folder = join(tempDir("work"), `${"a very long name ".repeat(10)}ü`);
+      mkdirSync(folder);
+      writeFileSync(join(folder, "readme.txt"), "nothing");
+      const opened = await open({ folder, settings: { "asyncagents.server.path": openCodeBinary() } });
+      await opened.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
+    });
   });
 });
 

@@ -182,9 +182,10 @@ describe("adopting subagents that others launched, in a real editor", () => {
 
   it("several rows are adopted at once, cleared, and restored", async () => {
     const [first, last] = [row("Write the notes"), row("Look into the log")];
-    await first.click();
+    await workbench.clickRow(first);
     // When it opens, the panel closes an open menu.
     await workbench.tab("Write the notes").waitFor();
+    await workbench.hoverRow(last);
     await last.click({ modifiers: ["Control"] });
     assert.deepEqual(await entries(first), ["Adopt Subagent", "Copy Result", "Copy Task ID"]);
     await workbench.contextMenu(first, "Adopt Subagent");

@@ -59,7 +59,7 @@ describe("cleared tasks, in a real editor", function () {
     assert.equal(await row(LEXER).count(), 0);
     await workbench.reload();
     await row("Cleared, 2").waitFor();
-    await row("Cleared, 2").click();
+    await workbench.clickRow(row("Cleared, 2"));
     await row(LEXER).waitFor();
     await takePictures(workbench, "cleared");
   });

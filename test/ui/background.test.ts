@@ -49,7 +49,8 @@ describe("work in the background, in a real editor", function () {
   });
 
   const asked = (name: string): Promise<unknown> =>
-    model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).includes(name));
+    // The first request takes longer, because the server has just started.
+    model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).includes(name), 60_000);
   const label = async (name: string): Promise<string> =>
     (await workbench.treeItem(name).first().getAttribute("aria-label")) ?? "";
   const says = (name: string, words: RegExp): Promise<unknown> =>
@@ -101,6 +102,7 @@ describe("work in the background, in a real editor", function () {
     await says("Write chapter 2", /failed/);
     for (const name of CHAPTERS.slice(2)) await says(name, /running/);
     await workbench.showNotifications();
+    await news.first().waitFor();
     assert.equal(await workbench.notification("").count(), 1, "the summary is all that is said");
     await takePictures(workbench, "background-while-away");
     await takeHighContrastPicture(workbench, "background-while-away");
@@ -166,6 +168,7 @@ describe("work in the background, in a real editor", function () {
     await workbench.runCommand("Async Agents: Stop Background Work");
     await workbench.quickInput.shows("Select the folders whose work to stop");
     const { items, widget } = workbench.quickInput;
+    await items.first().waitFor();
     assert.equal(await items.count(), 1);
     assert.match(await items.innerText(), /2 tasks, the oldest for .* open in 1 window · \d+ MB/);
     await takePictures(workbench, "background-stop");

@@ -135,7 +135,7 @@ describe("changes and terminals in a real editor", () => {
 
   /** Waits for the task's answer, which OpenCode's interface shows once it has loaded. */
   async function showsConversation(): Promise<void> {
-    await until("the conversation", async () => (await terminalText()).includes("walrus"));
+    await until("the conversation", async () => (await terminalText()).includes("walrus"), 60_000);
   }
 
   /** The processes of `opencode attach` in the workbench's terminals. */

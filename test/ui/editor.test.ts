@@ -155,6 +155,7 @@ describe("launching from the editor, the explorer and source control", () => {
       await workbench.webviewFrame().getByText("login.py:1-3").first().waitFor();
       await takePictures(workbench, "editor-panel");
       await workbench.runCommand("View: Close Editor");
+      await workbench.tab("Make it faster").waitFor({ state: "detached" });
     });
 
     it("the selection can be left out again, and the typed text stays", async () => {

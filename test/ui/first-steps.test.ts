@@ -173,7 +173,7 @@ describe("the first steps in a real editor", () => {
     await workbench.page.setViewportSize(WINDOW);
     await box.press("Enter");
     await frame.getByText("each file is read once").waitFor();
-    await workbench.treeItem("(resumed)").waitFor();
+    await workbench.treeItem("(resumed)").and(workbench.spoken("completed")).waitFor();
     await showWalkthrough();
     await isTicked("Read the output, then resume");
   });

@@ -122,9 +122,11 @@ describe("a workspace of several folders in a real editor", () => {
     await workbench.quickInput.choose("File in the Editor");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — web`);
     await workbench.quickInput.choose("Select Folder…");
+    await workbench.quickInput.shows("Select the folder to work in");
     await workbench.quickInput.choose("api");
     await workbench.quickInput.shows(`Launch on ${join("web", "notes.md")}: Agent — api`);
     await workbench.quickInput.choose("general");
+    await workbench.quickInput.shows("Prompt for general — api");
     await takePictures(workbench, "folders-launch-on-file");
     await workbench.quickInput.enter("Compare them.");
     const { body } = await model.waitForRequest(({ body }) => JSON.stringify(body).includes("Compare them."));

@@ -252,8 +252,7 @@ describe("forking in a real editor", () => {
   });
 
   it("[EXT-6] the panel offers resume and fork", async () => {
-    const row = await forkedRow("Repeat the measurement");
-    await row.click();
+    await workbench.clickRow(await forkedRow("Repeat the measurement"));
     const frame = workbench.webviewFrame();
     await frame.getByText("Inherited prompt").first().waitFor();
     await takePictures(workbench, "panel-forked");

@@ -63,7 +63,11 @@ describe("launching in a real editor", () => {
 
   /** The model's request for the task whose prompt begins like this. */
   function request(prompt: string): Promise<ModelRequest> {
-    return model.waitForRequest(({ title, messages }) => !title && lastUserText(messages).startsWith(prompt));
+    // The first request takes longer, because the server has just started.
+    return model.waitForRequest(
+      ({ title, messages }) => !title && lastUserText(messages).startsWith(prompt),
+      60_000,
+    );
   }
 
   /** The document in which a prompt is written, once one can write. */

@@ -166,8 +166,8 @@ export class TaskView implements vscode.Disposable {
     const wasVisible = this.view.visible;
     const reveal = (): Thenable<void> => this.view.reveal(this.tree.node(taskID), { focus, select: true });
     reveal()
-      // A hidden view is redrawn when it opens, which loses the selection.
-      .then(() => (wasVisible ? undefined : reveal()))
+      // A hidden view is redrawn when it opens, which loses the selection. By now the user may have left it again.
+      .then(() => (wasVisible || !this.view.visible ? undefined : reveal()))
       // The row may be gone before the editor gets there.
       .then(undefined, () => undefined);
   }
