@@ -40,12 +40,6 @@ describe("bringing work back in the extension host", () => {
     return document;
   }
 
-  /** The editor in which tests run saves by itself. */
-  const setAutoSave = (value: string | undefined): Thenable<void> =>
-    vscode.workspace.getConfiguration("files").update("autoSave", value, vscode.ConfigurationTarget.Global);
-  before(() => setAutoSave("off"));
-  after(() => setAutoSave(undefined));
-
   beforeEach(async () => {
     const lines = "1\n2\n3\n4\n5\n";
     repository = makeRepository({

@@ -19,7 +19,8 @@ try {
   await runInExtensionHost({
     tests: join(bundles, "index.cjs"),
     folder: tempDir("work"),
-    settings: { "asyncagents.server.path": openCodeBinary() },
+    // The editor saves by itself, while tests leave text unsaved.
+    settings: { "asyncagents.server.path": openCodeBinary(), "files.autoSave": "off" },
     env: {
       ...hermeticEnv(home, modelConfig(model)),
       [modelUrlVariable]: model.url,

@@ -224,15 +224,17 @@ export async function startTurn(
   return {
     calls,
     async ended(timeoutMs = 50_000) {
-      await until(
-        "the end of the turn",
-        async () => {
-          const last = (await answers()).at(-1)?.info;
-          const isIdle = !(sessionID in ((await read(server, "/session/status")) as object));
-          return isIdle && last?.role === "assistant" && last.time.completed !== undefined;
-        },
-        timeoutMs,
-      );
+      let seen: readonly unknown[] = [];
+      const isOver = async (): Promise<boolean> => {
+        const messages = await answers();
+        const statuses = (await read(server, "/session/status")) as object;
+        seen = [statuses, ...messages];
+        const last = messages.at(-1)?.info;
+        return !(sessionID in statuses) && last?.role === "assistant" && last.time.completed !== undefined;
+      };
+      await until("the end of the turn", isOver, timeoutMs).catch((error: Error) => {
+        throw new Error(`${error.message}: ${JSON.stringify(seen)}`, { cause: error });
+      });
       return calls();
     },
     async abort() {

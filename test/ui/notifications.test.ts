@@ -46,6 +46,7 @@ describe("notifications of ends, in a real editor", function () {
     tasks.push(await launch("Task 8", { ...REFUSED, gate: "go" }));
     await workbench.row("Task 8").waitFor();
     await workbench.runCommand("View: Show Explorer");
+    await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
     for (const { id } of tasks) await model.waitForRequest(({ sessionID }) => sessionID === id);
     model.release("go");
     const told = workbench.notification("8 tasks have ended: 7 completed, 1 failed");

@@ -62,6 +62,7 @@ describe("the preview of outputs, in a real editor", function () {
   });
 
   it("a double-click keeps the panel, and so does writing in it", async () => {
+    await workbench.hoverRow(row(PRINTER));
     await row(PRINTER).dblclick();
     await answer(PRINTER);
     await workbench.clickRow(row(LEXER));

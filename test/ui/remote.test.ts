@@ -74,11 +74,11 @@ describe("a folder on another machine, in a real editor", function () {
     await workbench.open();
     await workbench.openView();
     const news = workbench.notification("While you were away");
+    await workbench.showNotifications();
     await news.first().waitFor();
     assert.match(await news.first().innerText(), /While you were away: 2 completed/);
     for (const prompt of ["Count the files", "Count the lines"])
       await workbench.row(`${prompt}, completed`).waitFor();
-    await workbench.showNotifications();
     assert.equal(await workbench.notification("").count(), 1, "the summary is all that is said");
     assert.equal((await notices(state, parent)).length, 2);
     assert.equal(state.daemonPid(), daemon);

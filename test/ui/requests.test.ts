@@ -167,8 +167,7 @@ describe("agents' requests in a real editor", () => {
   it("from the tree: Always Allow says what it covers, and covers it", async () => {
     const task = await launch("Print twice", [bash("printf one"), bash("printf two")]);
     const row = workbench.treeItem("Print twice").filter({ hasText: "needs permission" });
-    await row.waitFor();
-    await row.hover();
+    await workbench.hoverRow(row);
     await row.getByRole("button", { name: "Answer Request" }).click();
     await option("Always Allow, printf *, for every agent in this folder, until the server restarts").click();
     assert.equal((await ended(launcher, task.id)).status, "completed");

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { until } from "../support/wait.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
@@ -11,7 +12,9 @@ describe("after a test that left the window in disorder", () => {
   });
 
   async function newFile(text: string): Promise<void> {
+    const before = await tabs();
     await workbench.runCommand("File: New Untitled Text File");
+    await until("its editor", async () => (await tabs()) > before);
     await workbench.write(text);
     await workbench.page.locator(".tab.dirty", { hasText: text }).waitFor();
   }

@@ -236,6 +236,7 @@ describe("worktrees in a real editor", () => {
 
   it("brings back chosen files by keyboard", async () => {
     await workbench.clickRow(row(CLEAN));
+    await workbench.tab(CLEAN).waitFor();
     await workbench.runCommand("Async Agents: Bring Back…");
     await workbench.quickInput.shows("Select a task");
     await workbench.quickInput.type(CLEAN);

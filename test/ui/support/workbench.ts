@@ -273,6 +273,7 @@ export class Workbench {
   /** Shows all notifications, also those that have hidden themselves, which they do after ten seconds. */
   async showNotifications(): Promise<void> {
     await this.runCommand("Notifications: Show Notifications");
+    await this.page.locator(".notifications-center").waitFor();
   }
 
   /** Clicks a row; see `hoverRow`. */
@@ -378,9 +379,14 @@ export class Workbench {
   async contextMenu(target: Locator, entry: string): Promise<void> {
     const chosen = (await this.openContextMenu(target)).filter({ hasText: entry }).first();
     await chosen.waitFor();
+    let isClicked = false;
     // Right after it opens, the menu treats a click as the end of the click that opened it.
     await until(`the menu entry "${entry}" to be taken`, async () => {
-      if (!(await chosen.isVisible())) return true;
+      const isOpen = await chosen.isVisible();
+      if (!isOpen && isClicked) return true;
+      // What opens in the window closes the menu.
+      if (!isOpen) await this.openContextMenu(target);
+      isClicked = true;
       await chosen.click({ timeout: 1_000 });
       return false;
     });
