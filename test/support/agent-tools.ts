@@ -4,7 +4,9 @@ import type { ToolCall } from "../../src/bridge/tool-call.ts";
 import { ToolEndpoint, type ToolEndpointOptions } from "../../src/bridge/tool-endpoint.ts";
 import type { EngineSettings, TaskEngine } from "../../src/engine/engine.ts";
 import { freshID } from "../../src/engine/ids.ts";
+import { NOTICE_MARK } from "../../src/engine/notices.ts";
 import type { Clock } from "../../src/engine/ports.ts";
+import { RECORD_KEY } from "../../src/opencode/record-codec.ts";
 import { runOf } from "../../src/tools/runs.ts";
 import type { ToolName, ToolResult } from "../../src/tools/tool.ts";
 import { openWindow, realClock, type EngineWindow, type EngineWindowOptions } from "./engine.ts";
@@ -219,6 +221,15 @@ export async function startTurn(
     return prompt < 0 ? [] : messages.slice(prompt + 1);
   }
 
+  /** The messages without notices at their end that need no answer: those of a user's tasks. */
+  async function untilAnswer(messages: readonly StoredMessage[]): Promise<readonly StoredMessage[]> {
+    const noticeOf = messages.at(-1)?.parts.find(({ metadata }) => metadata?.[NOTICE_MARK])?.metadata;
+    if (!noticeOf) return messages;
+    const task = (await read(server, `/session/${noticeOf[NOTICE_MARK] as string}`)) as StoredTask;
+    const isAnswered = task.metadata?.[RECORD_KEY]?.launchedBy !== "person";
+    return isAnswered ? messages : untilAnswer(messages.slice(0, -1));
+  }
+
   const calls = async (): Promise<readonly MadeCall[]> => (await answers()).flatMap(madeCalls);
 
   return {
@@ -229,7 +240,7 @@ export async function startTurn(
         const messages = await answers();
         const statuses = (await read(server, "/session/status")) as object;
         seen = [statuses, ...messages];
-        const last = messages.at(-1)?.info;
+        const last = (await untilAnswer(messages)).at(-1)?.info;
         return !(sessionID in statuses) && last?.role === "assistant" && last.time.completed !== undefined;
       };
       await until("the end of the turn", isOver, timeoutMs).catch((error: Error) => {
@@ -276,7 +287,13 @@ interface StoredMessage {
     readonly role: string;
     readonly time: { readonly completed?: number };
   };
-  readonly parts: readonly (StoredToolPart | { readonly type: "text" })[];
+  readonly parts: readonly ((StoredToolPart | { readonly type: "text" }) & {
+    readonly metadata?: Readonly<Record<string, unknown>>;
+  })[];
+}
+
+interface StoredTask {
+  readonly metadata?: Readonly<Record<string, { readonly launchedBy?: string } | undefined>>;
 }
 
 interface StoredToolPart extends Pick<MadeCall, "tool" | "callID" | "messageID"> {
