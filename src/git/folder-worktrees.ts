@@ -124,6 +124,7 @@ export class FolderWorktrees implements Worktrees {
     const { folder } = this;
     if (discarded === undefined) await remakeWorktree({ folder, name, root });
     else await undoDiscard({ folder, name, root, ref: discarded });
+    await claim(folder, name);
     await includeFiles({ folder: this.folder, root, patterns: include });
   }
 

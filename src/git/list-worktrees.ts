@@ -4,6 +4,7 @@ import { commitOf, findRepository, inTree } from "./repository.ts";
 import { ourWorktrees, type OurWorktree } from "./our-worktrees.ts";
 import { refs } from "./refs.ts";
 import { work, type Work } from "./remove-worktree.ts";
+import { isOfOtherFolder } from "./unclaimed.ts";
 
 /** A worktree of a task, as a user decides whether to keep it. */
 export interface ListedWorktree {
@@ -19,12 +20,16 @@ export interface ListedWorktree {
   readonly work: Work | undefined;
 }
 
-/** The worktrees of tasks in the folder's repository, by name; never those of users or other tools. */
+/**
+ * The worktrees of the folder's tasks, by name; never those of users, of other tools, or of tasks of other folders in the
+ * same repository.
+ */
 export async function listWorktrees(folder: string, signal?: AbortSignal): Promise<ListedWorktree[]> {
   const repository = await findRepository(folder, signal);
   const all = [...(await ourWorktrees(repository)).values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const listed: ListedWorktree[] = [];
   for (const ours of all) {
+    if (await isOfOtherFolder(ours, folder)) continue;
     const { name, root, made } = ours;
     listed.push({
       name,

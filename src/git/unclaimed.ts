@@ -1,4 +1,5 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { changedFiles } from "./changed-files.ts";
 import { ourWorktrees, type OurWorktree } from "./our-worktrees.ts";
@@ -11,32 +12,37 @@ import { findRepository, type Repository } from "./repository.ts";
  * task has it.
  */
 
-/** The mark of an unclaimed worktree, in its private Git directory. */
+/** The mark of a worktree, in its private Git directory. */
 interface Mark {
   /** The folder whose task it is for. Only its engine knows whether there is such a task. */
   readonly folder: string;
-  /** The process that makes the task. */
-  readonly owner: string;
+  /** The process that makes the task. Undefined once a task has the worktree. */
+  readonly unclaimedBy?: string;
 }
 
 /** Marks a worktree as unclaimed. */
 export async function markUnclaimed(repository: Repository, name: string, folder: string): Promise<void> {
   const ours = (await ourWorktrees(repository)).get(name);
-  const mark: Mark = { folder, owner: self() };
-  if (ours) await writeFile(markOf(ours), JSON.stringify(mark));
+  if (ours) await writeMark(ours, { folder, unclaimedBy: self() });
 }
 
-/** Notes that a task has the worktree. */
+/** Notes that a task of the folder has the worktree. */
 export async function claim(folder: string, name: string): Promise<void> {
   const ours = (await ourWorktrees(await findRepository(folder))).get(name);
-  if (ours) await rm(markOf(ours), { force: true });
+  if (ours) await writeMark(ours, { folder });
+}
+
+/** Whether the worktree was made for a task of another folder, which still exists. */
+export async function isOfOtherFolder(ours: OurWorktree, folder: string): Promise<boolean> {
+  const mark = await readMark(ours);
+  return mark !== undefined && mark.folder !== folder && existsSync(mark.folder);
 }
 
 /** Removes what earlier processes have made for tasks of the folder that don't exist. */
 export async function removeUnclaimed(folder: string, names: ReadonlySet<string>): Promise<void> {
   for (const ours of (await ourWorktrees(await findRepository(folder))).values()) {
     const mark = await readMark(ours);
-    if (mark?.folder !== folder || isAtWork(mark.owner)) continue;
+    if (mark?.folder !== folder || mark.unclaimedBy === undefined || isAtWork(mark.unclaimedBy)) continue;
     const { name } = ours;
     if (names.has(name)) await claim(folder, name);
     else await removeUnused(folder, name);
@@ -58,6 +64,10 @@ async function readMark(ours: OurWorktree): Promise<Mark | undefined> {
   }
 }
 
+function writeMark(ours: OurWorktree, mark: Mark): Promise<void> {
+  return writeFile(markOf(ours), JSON.stringify(mark));
+}
+
 function markOf({ gitDirectory }: OurWorktree): string {
-  return join(gitDirectory, "asyncagents-unclaimed");
+  return join(gitDirectory, "asyncagents-task");
 }

@@ -83,6 +83,8 @@ describe("launching from the editor, the explorer and source control", () => {
       60_000,
     );
     await workbench.treeItem(prompt.replace(/\W$/, "")).first().waitFor();
+    // To select the row, its view is opened once more when it has been drawn.
+    await workbench.rowsIdle();
     return lastUserText(messages);
   }
 

@@ -308,7 +308,7 @@ export class Workbench {
    * or a row that appears or disappears above, would get in the mouse's way. VS Code redraws rows up to a quarter of a
    * second after a change, and passes no row to a menu that is used during the redraw.
    */
-  private async rowsIdle(): Promise<void> {
+  async rowsIdle(): Promise<void> {
     await this.leaveHover();
     await this.page.evaluate(async () => {
       // Named functions would need a helper of the compiler that doesn't exist in the page.
