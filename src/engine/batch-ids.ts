@@ -61,6 +61,6 @@ export class BatchIDs {
 }
 
 /** Tasks are only added to generated batches: in a named batch they would be cancelled and cleared with it. */
-function isGenerated(batchID: string): boolean {
+export function isGenerated(batchID: string): boolean {
   return new RegExp(`^${GENERATED}_[0-9a-f]{12}[0-9A-Za-z]{14}$`).test(batchID);
 }

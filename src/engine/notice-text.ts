@@ -24,6 +24,12 @@ const OUTCOME: Readonly<Record<TaskRecord["status"], string>> = {
   cancelled: "was cancelled",
 };
 
+const WORK_OUTCOME: Readonly<Record<NonNullable<TaskWorktree["outcome"]>, string>> = {
+  broughtBack: "The user has brought its work back into the folder.",
+  branched: "The user has made a branch of its work.",
+  discarded: "The user has discarded its work.",
+};
+
 /** The line that users see in the parent session. */
 export function noticeLine(record: TaskRecord, facts: NoticeFacts): string {
   const took =
@@ -55,10 +61,13 @@ export function noticeDetail(record: TaskRecord, facts: NoticeFacts): string {
 /** Tells the model of a parent session what an isolated task has changed, and how to take it over. */
 export function worktreeText(
   id: string,
-  { directory, base }: TaskWorktree,
+  { directory, base, outcome }: TaskWorktree,
   changes: WorktreeChanges | undefined,
 ): string {
-  const place = `It worked in a Git worktree of its own (${directory}), so the folder is unchanged.`;
+  const place = [
+    `It worked in a Git worktree of its own (${directory}), not in the folder.`,
+    ...(outcome ? [WORK_OUTCOME[outcome]] : []),
+  ].join(" ");
   if (!changes) return `${place} What it changed there cannot be read now.`;
   const { files, ref } = changes;
   if (files.length === 0) return `${place} It changed no files there.`;
@@ -67,7 +76,7 @@ export function worktreeText(
   return [
     `${place} Changed files:`,
     framed(id, [...listed, ...(more > 0 ? [`… and ${more} more`] : [])].join("\n")),
-    `The result is kept as ${ref}. See the changes with: git diff ${base} ${ref}. If they are to be taken over, do so with your own tools.`,
+    `The result is kept as ${ref}. See the changes with: git diff ${base} ${ref}. ${outcome ? "" : " If they are to be taken over, do so with your own tools."}`,
   ].join("\n");
 }
 

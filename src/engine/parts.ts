@@ -73,7 +73,7 @@ export function createParts(ports: EnginePorts) {
     worktrees,
   };
   const launcher = new Launcher({ ...parts, forks, forkDelivery });
-  const relaunch = new Relaunch(server, launcher);
+  const relaunch = new Relaunch(server, launcher, registry, logger);
   const resume = new Resume({ ...parts, adoption });
   const steering = new Steering({ ...parts, resume });
   const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume, predictions });

@@ -1,8 +1,8 @@
 import { hasArrived } from "./arrival.ts";
-import { Refusal } from "./errors.ts";
+import { messageOf, Refusal } from "./errors.ts";
 import type { LaunchInput } from "./launcher.ts";
-import type { AgentServer } from "./ports.ts";
-import type { Entry } from "./registry.ts";
+import type { AgentServer, Logger } from "./ports.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
 import { shortID, waitingMessage, type TaskRecord } from "./task.ts";
 import { STATUS_WORDS } from "./transitions.ts";
@@ -16,6 +16,8 @@ export class Relaunch {
   constructor(
     private readonly server: AgentServer,
     private readonly launcher: { launch(input: LaunchInput): Promise<Entry> },
+    private readonly registry: TaskRegistry,
+    private readonly logger: Logger,
   ) {}
 
   /** Launches a new task with the prompt, agent and model of this one. Concurrent calls get the same new task. */
@@ -25,16 +27,32 @@ export class Relaunch {
 
   /**
    * Launches a new task that carries on from the whole conversation of this one. Concurrent calls get the same new task.
-   * @param prompt defaults to the message that waited for the end of this task, or else to a plain request to continue
+   * @param prompt added to the message that waited for the end of this task; without either, a plain request to continue
    */
   continue(entry: Entry, prompt?: string): Promise<Entry> {
-    return this.once(entry, (record) =>
-      this.launcher.launch({
+    return this.once(entry, async (record) => {
+      const waiting = waitingMessage(record);
+      const next = await this.launcher.launch({
         ...sameTask(record),
-        prompt: prompt ?? waitingMessage(record) ?? CARRY_ON,
+        prompt: [waiting, prompt].filter(Boolean).join("\n\n") || CARRY_ON,
         fork: { sourceSessionID: record.id, carriesOn: true },
-      }),
-    );
+      });
+      if (waiting !== undefined) await this.forgetWaiting(entry);
+      return next;
+    });
+  }
+
+  /** The message was sent to the new task. */
+  private async forgetWaiting(entry: Entry): Promise<void> {
+    try {
+      await entry.serial.run(() =>
+        this.registry.storeThenShow(entry, { ...entry.record, followUp: undefined }),
+      );
+    } catch (error) {
+      this.logger.warn(
+        `Couldn't store that the message of task ${shortID(entry.record.id)} was sent: ${messageOf(error)}`,
+      );
+    }
   }
 
   private once(entry: Entry, launch: (record: TaskRecord) => Promise<Entry>): Promise<Entry> {

@@ -34,8 +34,8 @@ export class WorktreeWork {
   }
 
   /**
-   * Writes chosen files of the plan to the folder. Once everything was brought back, the worktree of an ended task is
-   * removed.
+   * Writes chosen files of the plan to the folder. Once that was decided for all of them, the worktree of an ended task is
+   * removed, unless the user kept their own version of each.
    * @param unsaved the paths whose texts are left to the editor
    */
   async bringBack(
@@ -46,7 +46,9 @@ export class WorktreeWork {
   ): Promise<BroughtBack> {
     const entry = this.find(taskID);
     const done = await this.parts.git.bringBack(plan, choices, unsaved);
-    if (!isActive(entry.record) && plan.files.every(({ path }) => choices.some((one) => one.path === path)))
+    const isDecided = plan.files.every(({ path }) => choices.some((one) => one.path === path));
+    const isAnythingTaken = choices.some(({ take }) => take !== "mine");
+    if (!isActive(entry.record) && isDecided && isAnythingTaken)
       await this.recordOutcome(entry, "broughtBack");
     return done;
   }

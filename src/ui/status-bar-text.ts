@@ -36,7 +36,7 @@ export interface StatusBarText {
 export function describe(activity: Activity): StatusBarText {
   const { working, queued, requests, isLost } = activity;
   const counts = [
-    requests.length > 0 && countWord("waiting", requests.length),
+    requests.length > 0 && countWord("waiting", new Set(requests.map(({ child }) => child.id)).size),
     working.length > 0 && countWord("running", working.length),
     queued.length > 0 && vscode.l10n.t("{0} queued", queued.length),
     inConflict(working),

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { isGenerated } from "../engine/batch-ids.ts";
 import { settingOf } from "../engine/budget.ts";
 import { BUDGET_EXCEEDED, percentOf } from "../engine/limit.ts";
 import type { Disposable } from "../engine/event.ts";
@@ -118,11 +119,18 @@ export class EndNotifications implements Disposable {
     return tasks.every(({ id }) => isShown(id)) || (isListShown() && !hasFailed(tasks));
   }
 
-  /** Whether all of these tasks were cleared, deleted or resumed since. */
+  /** Whether all of these tasks were cleared, deleted, resumed, retried or continued since. */
   private isStale(tasks: readonly Task[]): boolean {
-    return tasks.every(({ id, endedAt }) => {
-      const task = this.context.known.get(id);
-      return !task || task.clearedAt !== undefined || task.endedAt !== endedAt || isActive(task);
+    const { known } = this.context;
+    return tasks.every(({ id, endedAt, parentSessionID }) => {
+      const task = known.get(id);
+      return (
+        !task ||
+        task.clearedAt !== undefined ||
+        task.endedAt !== endedAt ||
+        isActive(task) ||
+        known.list(parentSessionID).some(({ insteadOf }) => insteadOf === id)
+      );
     });
   }
 }
@@ -180,6 +188,8 @@ function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
     ({ batchID, launchedBy, insteadOf }) =>
       batchID === task.batchID && launchedBy === "person" && insteadOf === undefined,
   );
+  // Nothing is added to these later. Their tasks can be far apart, as making a worktree may take long.
+  if (isGenerated(task.batchID)) return batch;
   const isApart = (one: Task | undefined, other: Task | undefined): boolean =>
     !one || !other || other.createdAt - one.createdAt > LAUNCHED_AS_ONE_MS;
   const at = batch.findIndex(({ id }) => id === task.id);

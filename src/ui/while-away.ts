@@ -112,7 +112,7 @@ function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly OpenRe
   return {
     completed: ended.filter(({ status }) => status === "completed").length,
     failed: ended.filter(({ status }) => status === "error").length,
-    waiting: requests.length,
+    waiting: new Set(requests.map(({ child }) => child.id)).size,
   };
 }
 

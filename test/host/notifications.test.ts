@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { Emitter } from "../../src/engine/event.ts";
+import { freshID } from "../../src/engine/ids.ts";
 import type { MirroredRequest } from "../../src/engine/folder-changes.ts";
 import { BUDGET_EXCEEDED } from "../../src/engine/limit.ts";
 import type { TaskChange } from "../../src/engine/registry.ts";
@@ -196,6 +197,24 @@ describe("notifications of ended tasks", () => {
     listed = [first, { ...retry, status: "completed" }];
     await end(retry);
     await tells(500, 'Task "Retry" completed.');
+  });
+
+  it("don't report a failure that was retried or continued while another one was in front of the user", async () => {
+    await end(running("One"), failed);
+    await tells(500, 'Task "One" failed: The key was refused.');
+    const two = running("Two", { parentSessionID: "ses_parent" });
+    await end(two, failed);
+    listed = [running("Again", { insteadOf: "Two" })];
+    await clock.advance(60_000);
+    assert.equal(told.length, 1);
+  });
+
+  it("report all tasks of a batch together, however long making their worktrees took", async () => {
+    const batchID = freshID("bat", 1, Math.random);
+    const pair = ["One", "Two"].map((id, at) => running(id, { batchID, createdAt: at * 60_000 }));
+    listed = pair.map((task) => ({ ...task, ...failed, endedAt: 10 }));
+    for (const task of pair) await end(task, { ...failed, endedAt: 10 });
+    await tells(500, "Batch of 2: 2 failed");
   });
 
   it("report a batch of the user's tasks once, even if the last ends arrive together", async () => {

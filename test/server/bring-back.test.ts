@@ -185,6 +185,15 @@ describe("bringing an isolated task's work back", () => {
     assert.equal(read("both.txt"), "both\n");
   });
 
+  it("if the user keeps their own version of every file, nothing is brought back, and the worktree stays", async () => {
+    const task = await launched("echo agent > both.txt");
+    repository.write("both.txt", "mine\n");
+    await bring(task, await plan(task), [{ path: "both.txt", take: "mine" }]);
+    assert.equal(read("both.txt"), "mine\n");
+    assert.equal(outcome(task), undefined);
+    assert.ok(existsSync(worktree(task)));
+  });
+
   it("brings back a part, and the worktree stays", async () => {
     const task = await launched("echo agent > both.txt; echo new > new.txt");
     await bring(task, await plan(task), [{ path: "new.txt", take: "merged" }]);

@@ -336,24 +336,33 @@ describe("steering and continuing", () => {
       assert.ok(requestsOf(next.id)[0]?.messages.some(({ role }) => role === "tool"));
     });
 
-  it("[STE-2] without a prompt, a task is continued with its waiting message or a plain request", async () => {
+  it("[STE-2] a task is continued with its waiting message and the prompt, or a plain request", async () => {
     const cancelled = async (after?: string): Promise<string> => {
       const { id } = await atWork({ text: "Never." });
       if (after !== undefined) await window.engine.steer(id, after, { after: true });
       await window.engine.cancel(id);
       return id;
     };
-    const asked = async (id: string): Promise<string> => {
+    const asked = async (id: string, prompt?: string): Promise<string> => {
       // The script of the old prompt is inherited, with its gate.
       model.release(`steer-${gates}`);
-      const [next, same] = await Promise.all([window.engine.continue(id), window.engine.continue(id)]);
+      const [next, same] = await Promise.all([
+        window.engine.continue(id, prompt),
+        window.engine.continue(id, prompt),
+      ]);
       assert.equal(same.id, next.id);
       const request = await model.waitForRequest(({ sessionID }) => sessionID === next.id);
       await ended(window, next.id);
       return lastUserText(request.messages);
     };
     assert.match(await asked(await cancelled()), /Continue where you left off\./);
-    assert.match(await asked(await cancelled("And then this.")), /And then this\./);
+    const waited = await cancelled("And then this.");
+    assert.match(await asked(waited), /And then this\./);
+    assert.equal(window.engine.get(waited)?.followUp, undefined, "It is sent once.");
+    assert.match(
+      await asked(await cancelled("And then this."), "And that."),
+      /And then this\.\n\nAnd that\./,
+    );
     const { id } = await launch({ text: "Done." });
     await ended(window, id);
     await assert.rejects(window.engine.continue(id), /Only failed or cancelled tasks/);

@@ -20,7 +20,7 @@ import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick.ts";
-import { discardWorktree } from "../worktrees/worktree-commands.ts";
+import { discardWork } from "../worktrees/worktree-commands.ts";
 
 export async function showOutput(context: CommandContext, argument: unknown): Promise<void> {
   const child = await pickChild(context, argument, { title: vscode.l10n.t("Show Output") });
@@ -342,7 +342,7 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
   const [first, ...others] = cleared;
   if (!first) return;
   for (const { id } of cleared.filter((child) => holdsWork(child))) {
-    await discardWorktree(context, id);
+    await discardWork(context, id);
     const left = context.known.child(id);
     if (left && holdsWork(left)) return;
   }

@@ -12,7 +12,7 @@ import { type Folder, connectedFolder, folderTitle, requireFolder } from "../fol
 import { inform, isAgreed } from "../dialogs.ts";
 import { showIfLong, enumerate, translate } from "../messages.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
-import { runningIn } from "../tree/family.ts";
+import { isQueuedChild, runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
 
 export async function selectSession({ folders }: TaskContext): Promise<void> {
@@ -50,13 +50,16 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
   const folder = requireFolder(folders);
   const { known, connector } = folder;
   if (connector.state.kind === "connecting") return connector.cancel();
-  const running = runningIn(known).length + (await runningElsewhere(folder, await daemon()));
+  const own = runningIn(known);
+  const queued = own.filter(isQueuedChild).length;
+  const running = own.length - queued + (await runningElsewhere(folder, await daemon()));
   if (running > 0) {
     const question =
       running === 1
         ? vscode.l10n.t("Stop OpenCode? 1 agent is still running and will be stopped.")
         : vscode.l10n.t("Stop OpenCode? {0} agents are still running and will be stopped.", running);
-    if (!(await isAgreed(question, vscode.l10n.t("Stop OpenCode")))) return;
+    const detail = queued > 0 ? vscode.l10n.t("Queued tasks start once OpenCode is connected again.") : "";
+    if (!(await isAgreed(question, vscode.l10n.t("Stop OpenCode"), detail))) return;
   }
   await connector.stopServer();
 }

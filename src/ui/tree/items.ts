@@ -12,10 +12,11 @@ import {
   type DescendantCounts,
   CHILD_STATES,
   type ChildState,
-  countDescendants,
   countStates,
   isAnswered,
   isCleared,
+  isQueuedChild,
+  runningDescendants,
   stateOf,
   waitsForUser,
 } from "./family.ts";
@@ -32,6 +33,7 @@ import {
   factsAfter,
   marks,
   rowTime,
+  stateCounts,
   statusWord,
   toolCalls,
   toolCount,
@@ -162,12 +164,8 @@ function stateWords(state: ConnectionState): string | undefined {
   }
 }
 
-function runningWords(known: Tasks, sessionID: string): string | undefined {
-  const { waiting, running } = countDescendants(known, [sessionID]);
-  if (waiting === 1) return vscode.l10n.t("1 needs you");
-  if (waiting > 1) return vscode.l10n.t("{0} need you", waiting);
-  if (running === 0) return undefined;
-  return running === 1 ? vscode.l10n.t("1 running") : vscode.l10n.t("{0} running", running);
+function runningWords(known: Tasks, sessionID: string): string {
+  return enumerate(stateCounts(runningDescendants(known, sessionID)));
 }
 
 function folderIcon({ kind }: ConnectionState): vscode.ThemeIcon {
@@ -305,7 +303,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
     // Leaves out the time and tool calls of running tasks: a screen reader would repeat the row at each change.
     label: enumerate([
       name,
-      statusWord(child),
+      !isQueuedChild(child) && statusWord(child),
       descendants,
       conflict,
       ...marks(child),

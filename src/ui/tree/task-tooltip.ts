@@ -5,16 +5,16 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
 import { batchLabel, type BatchNode } from "./items.ts";
-import { batchMembers, CHILD_STATES, countStates, descendants } from "./family.ts";
+import { batchMembers, descendants, isQueuedChild } from "./family.ts";
 import {
   activity,
   limitAmounts,
   limitWord,
   costWord,
-  countWord,
   elapsed,
   format,
   marks,
+  stateCounts,
   statusWord,
   toolCalls,
   toolWords,
@@ -32,7 +32,10 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
   const child = known.child(id);
   if (!child) return undefined;
   const { model } = child;
-  const status = [statusWord(child), activity(child), ...marks(child)].filter(Boolean).join(" · ");
+  const isQueued = isQueuedChild(child);
+  const status = [!isQueued && statusWord(child), activity(child), ...marks(child)]
+    .filter(Boolean)
+    .join(" · ");
   return tooltip(child.description, status, [
     [
       [vscode.l10n.t("Error"), child.error && translate(child.error.sentence ?? child.error.message)],
@@ -55,8 +58,15 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
       ],
       [vscode.l10n.t("Launched by"), launcher(child)],
       ...(isTask(child) ? taskFacts(known, child) : []),
-      [vscode.l10n.t("Started"), format.moment(child.startedAt)],
-      [isRunning(child) ? vscode.l10n.t("Running for") : vscode.l10n.t("Duration"), elapsed(child, now)],
+      [isQueued ? vscode.l10n.t("Queued since") : vscode.l10n.t("Started"), format.moment(child.startedAt)],
+      [
+        isQueued
+          ? vscode.l10n.t("Queued for")
+          : isRunning(child)
+            ? vscode.l10n.t("Running for")
+            : vscode.l10n.t("Duration"),
+        elapsed(child, now),
+      ],
     ],
     [
       [vscode.l10n.t("Tool calls"), toolCallWords(child)],
@@ -72,12 +82,8 @@ export function childTooltip(known: Tasks, id: string, now: number): vscode.Mark
 /** The tooltip with the shared facts of a batch, and the totals of its tasks. */
 export function batchTooltip(known: Tasks, { parentSessionID, batchID }: BatchNode): vscode.MarkdownString {
   const tasks = batchMembers(known, parentSessionID, batchID);
-  const counts = countStates(tasks);
-  const states = CHILD_STATES.flatMap((state) =>
-    counts[state] > 0 ? [countWord(state, counts[state])] : [],
-  );
   const { cost, tokens, duration, toolCalls } = known.totals(tasks.map(({ id }) => id));
-  return tooltip(batchLabel(tasks), states.join(" · "), [
+  return tooltip(batchLabel(tasks), stateCounts(tasks).join(" · "), [
     [
       [vscode.l10n.t("Duration"), format.duration(duration)],
       [vscode.l10n.t("Tool calls"), toolCalls > 0 ? String(toolCalls) : undefined],

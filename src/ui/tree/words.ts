@@ -6,7 +6,13 @@ import { isRunning, isTask, type Child } from "../../engine/subagent.ts";
 import type { Task, TaskWorktree, ToolUse } from "../../engine/task.ts";
 import { Formatter } from "../../protocol/format.ts";
 import { title as oneTitle } from "../plain-text.ts";
-import type { DescendantCounts, ChildState } from "./family.ts";
+import {
+  CHILD_STATES,
+  countStates,
+  isQueuedChild,
+  type ChildState,
+  type DescendantCounts,
+} from "./family.ts";
 
 export const format = new Formatter(vscode.env.language);
 
@@ -44,6 +50,17 @@ export function countWord(state: ChildState, count: number): string {
     case "cancelled":
       return vscode.l10n.t("{0} cancelled", count);
   }
+}
+
+/** `1 needs you`, `5 running`, `3 queued` and so on. */
+export function stateCounts(children: readonly Child[]): readonly string[] {
+  const started = children.filter((child) => !isQueuedChild(child));
+  const counts = countStates(started);
+  const queued = children.length - started.length;
+  return [
+    ...CHILD_STATES.flatMap((state) => (counts[state] > 0 ? [countWord(state, counts[state])] : [])),
+    ...(queued > 0 ? [vscode.l10n.t("{0} queued", queued)] : []),
+  ];
 }
 
 export function statusWord({ status }: Child): string {

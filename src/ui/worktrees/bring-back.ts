@@ -38,8 +38,8 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
     );
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
-  else if (decision && decision.length > 0)
-    offerUndo(broughtBack(task, decision), await write(planned, decision), context.logger);
+  else if (decision?.every(({ take }) => take === "mine")) inform(vscode.l10n.t("Nothing was brought back."));
+  else if (decision) offerUndo(broughtBack(task, decision), await write(planned, decision), context.logger);
 }
 
 export async function planBringBack(task: IsolatedTask, folder: Folder): Promise<Planned> {

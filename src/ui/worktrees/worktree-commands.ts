@@ -53,8 +53,17 @@ function isBranchName(text: string): boolean {
   );
 }
 
-/** Discards the work of an isolated task, after listing what that is. */
+/** Discards the work of an isolated task, after listing what that is, and offers to undo that. */
 export async function discardWorktree(context: TaskContext, argument: unknown): Promise<void> {
+  const discarded = await discardWork(context, argument);
+  if (discarded) offerUndo(discarded.message, discarded.undo, context.logger);
+}
+
+/** Like {@link discardWorktree}, but resolves to what was done. Undefined if the user decided against it. */
+export async function discardWork(
+  context: TaskContext,
+  argument: unknown,
+): Promise<{ readonly message: string; readonly undo: () => Promise<void> } | undefined> {
   const picked = await pickPresent(context, argument, vscode.l10n.t("Discard Worktree"));
   if (!picked) return;
   const { task, folder } = picked;
@@ -75,8 +84,10 @@ export async function discardWorktree(context: TaskContext, argument: unknown): 
   ].join("\n");
   if (!(await isAgreed(question, vscode.l10n.t("Discard"), detail))) return;
   const ref = await folder.calls.discardWorktree(task.id);
-  const message = vscode.l10n.t('Discarded the work of "{0}".', nameOf(task));
-  offerUndo(message, () => folder.calls.undoDiscard(task.id, ref), context.logger);
+  return {
+    message: vscode.l10n.t('Discarded the work of "{0}".', nameOf(task)),
+    undo: () => folder.calls.undoDiscard(task.id, ref),
+  };
 }
 
 function fileLines(files: readonly { path: string; added: number; removed: number }[]): readonly string[] {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { derivedID, freshID } from "../../../src/engine/ids.ts";
-import { formatDuration, noticeDetail, noticeLine } from "../../../src/engine/notice-text.ts";
+import { formatDuration, noticeDetail, noticeLine, worktreeText } from "../../../src/engine/notice-text.ts";
 import { countSinceQuiet, noticeID } from "../../../src/engine/notices.ts";
 import { record } from "./builders.ts";
 
@@ -67,7 +67,8 @@ describe("notices", () => {
     const changes = { files, ref: "refs/asyncagents/a-task/result" };
     const isolated = { ...done, worktree };
     const detail = noticeDetail(isolated, { ...facts, changes });
-    assert.ok(detail.includes("Git worktree of its own (/work.worktrees/a-task)"));
+    assert.ok(detail.includes("Git worktree of its own (/work.worktrees/a-task), not in the folder."));
+    assert.match(detail, /If they are to be taken over, do so with your own tools\./);
     assert.ok(detail.includes('<from-task-abcdef>\nadded "src/a.ts"\nadded "x\\n&lt;/from-task-abcdef>"\n'));
     assert.ok(detail.includes('added "97"\n… and 2 more\n</from-task-abcdef>'));
     assert.ok(detail.includes("git diff abc123 refs/asyncagents/a-task/result."));
@@ -75,6 +76,16 @@ describe("notices", () => {
     assert.ok(none.includes("It changed no files there."));
     assert.ok(noticeDetail(isolated, facts).includes("cannot be read now."));
     assert.ok(!noticeDetail(done, facts).includes("worktree"));
+  });
+
+  it("of an isolated task whose work the user has dealt with, the hidden text says so, and asks for nothing", () => {
+    const changes = { files: [{ path: "a", kind: "added", added: 1, removed: 0 }], ref: "refs/r" } as const;
+    const textAfter = (outcome: "broughtBack" | "branched" | "discarded"): string =>
+      worktreeText("abcdef", { name: "a", directory: "/a", base: "abc123", outcome }, changes);
+    assert.match(textAfter("broughtBack"), /The user has brought its work back into the folder\./);
+    assert.match(textAfter("branched"), /The user has made a branch of its work\./);
+    assert.match(textAfter("discarded"), /The user has discarded its work\./);
+    assert.doesNotMatch(textAfter("broughtBack"), /unchanged|your own tools/);
   });
 
   it("the line says what ended, how, after how long and how many of the others are done", () => {

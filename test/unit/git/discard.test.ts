@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { discard, expireDiscarded, KEEP_DISCARDED_MS, undoDiscard } from "../../../src/git/discard.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { listWorktrees } from "../../../src/git/list-worktrees.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
 import { predict } from "../../../src/git/predict.ts";
@@ -89,6 +90,27 @@ describe("The list of worktrees", () => {
       second?.work?.files.map(({ path }) => path),
       ["big.bin"],
     );
+  });
+});
+
+describe("The worktrees of a folder that shares its repository", () => {
+  it("are listed there alone, as long as the folder exists", async () => {
+    const repository = new ARepository().commit({ "one/a.txt": LINES, "two/b.txt": LINES });
+    const [one, two] = [join(repository.root, "one"), join(repository.root, "two")];
+    const listed = async (folder: string): Promise<readonly string[]> =>
+      (await listWorktrees(folder)).map(({ name }) => name);
+    const own = new FolderWorktrees(one, () => process.env);
+    const made = await own.make({ name: "work", startFrom: "head" });
+    assert.deepEqual([await listed(one), await listed(two)], [["work"], []]);
+    await own.claim(made);
+    assert.deepEqual([await listed(one), await listed(two)], [["work"], []]);
+    // Only what no task has is removed when the folder is taken up again.
+    await new FolderWorktrees(one, () => process.env).takeUp([]);
+    await own.remove(made);
+    await own.remake(made, {});
+    assert.deepEqual([await listed(one), await listed(two)], [["work"], []]);
+    rmSync(one, { recursive: true });
+    assert.deepEqual(await listed(two), ["work"]);
   });
 });
 

@@ -79,7 +79,8 @@ describe("what happened while no window had a folder open", () => {
         task("ses_6", { status: "completed", endedAt: LEFT_AT + 1, clearedAt: LEFT_AT + 2 }),
         task("ses_7", { status: "running" }),
       ],
-      [request("per_1", "ses_7")],
+      // An agent counts once.
+      [request("per_1", "ses_7"), request("per_2", "ses_7")],
     );
     assert.deepEqual(told, [{ completed: 2, failed: 1, waiting: 1 }]);
     known.apply([{ type: "connection", state: { kind: "disconnected" } }]);
