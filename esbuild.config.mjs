@@ -60,27 +60,24 @@ function asModule(code) {
     .replace(/\bexports\./g, "");
 }
 
-/**
- * What `src/rpc` never uses, such as logging, progress and strategies of its own: how often each is in the package's
- * connection, and what is left.
- */
+/** What `src/rpc` never turns on, logging and progress: how often each is in the package's connection, and what is left. */
 const EXTRAS = [
   [/^ {4}function (\w*Trace|trace\w+|logLSPMessage)\(.*\) \{$[^]*?^ {4}\}$/gm, 8, "function $1() {}"],
   [/^ +logger\.\w+\(.*\);$/gm, 18, ""],
   [/^ {8}(?:trace|onProgress|sendProgress|inspect): [^]*?^ {8}\},?$/gm, 4, ""],
   [/^ {4}connection\.onNotification\(\w+\.type, [^]*?^ {4}\}\);$/gm, 2, ""],
   [/^\(function \((\w+)\) \{$[^]*?^\}\)\(\1 \|\| \(\1 = \1 = \{\}\)\);$/gm, 2, ""],
-  [
-    /^ {4}function is\(value\) \{$(?:\n {8}.*)+\n {4}\}\n {4}\w*(?:Cancellation|Connection)\w*Strategy\.is = is;$/gm,
-    6,
-    "",
-  ],
 ];
 
 /** What only the daemon does: it answers requests. */
 const ANSWERS = [
   [/^ {4}async function handleRequest\(.*\) \{$[^]*?^ {4}\}$/gm, 1, "function handleRequest() {}"],
   [/^ {8}onRequest: [^]*?^ {8}\},?$/gm, 1, ""],
+  [
+    /^ {4}function is\(value\) \{$(?:\n {8}.*)+\n {4}\}\n {4}\w*(?:Cancellation|Connection)\w*Strategy\.is = is;$/gm,
+    6,
+    "",
+  ],
 ];
 
 function without(extras, code) {

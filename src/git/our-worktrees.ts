@@ -72,8 +72,8 @@ export async function deleteWorktree(
     // Git ignores a worktree without this file. Without one of the others, it fails.
     await rm(join(gitDirectory, "gitdir"), { force: true });
     await rm(gitDirectory, { recursive: true, force: true, maxRetries: 3 });
+    await removeIfEmpty(join(repository.commonDirectory, "worktrees"));
   });
-  await removeIfEmpty(join(repository.commonDirectory, "worktrees"));
 }
 
 /** The file `.git` goes last, because it proves that the folder is a worktree of ours. */

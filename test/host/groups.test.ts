@@ -232,6 +232,18 @@ describe("groups and unread results", () => {
     assert.match(place(), /queued, #1/);
   });
 
+  it("a queued row and its tooltip say that the task waits, not that it runs", async () => {
+    const id = await add("Later", { queued: true });
+    const node = tree.node(id);
+    const row = tree.getTreeItem(node);
+    assert.match(row.accessibilityInformation?.label ?? "", /queued/);
+    assert.doesNotMatch(row.accessibilityInformation?.label ?? "", /running/);
+    const { tooltip } = await tree.resolveTreeItem(row, node);
+    assert.ok(tooltip instanceof vscode.MarkdownString);
+    assert.match(tooltip.value, /Queued since[^]*Queued for/);
+    assert.doesNotMatch(tooltip.value, /[Rr]unning|Started/);
+  });
+
   it("a row keeps its batch and its group as the path to reveal it; other orders have no groups", async () => {
     const id = await add("Review the lexer", { batchID: "b" });
     await add("Review the parser", { batchID: "b" });

@@ -128,7 +128,7 @@ describe("text from agents and users in titles", () => {
     try {
       const ended: Task = { ...task, description: `${LINK}\u202e`, status: "completed" };
       const wanted = {
-        known: { get: () => ended, active: () => [] },
+        known: { get: () => ended, active: () => [], list: () => [] },
         clock: systemClock,
         notifyUser: () => "always",
         isShown: () => false,

@@ -474,16 +474,6 @@ describe("the tree", () => {
       assert.ok(text.includes(fact), `${fact} in ${text}`);
   });
 
-  it("says of a queued task that it waits, not that it runs", async () => {
-    const id = await add("Later", { queued: true });
-    const row = item(tree.node(id));
-    assert.doesNotMatch(row.accessibilityInformation?.label ?? "", /running/);
-    const shown = (await tree.resolveTreeItem(row, tree.node(id))).tooltip;
-    assert.ok(shown instanceof vscode.MarkdownString);
-    assert.match(shown.value, /Queued since[^]*Queued for/);
-    assert.doesNotMatch(shown.value, /[Rr]unning|Started/);
-  });
-
   it("names a batch by what all of its descriptions begin with", async () => {
     const named = (...descriptions: readonly string[]): string =>
       batchLabel(descriptions.map((description) => ({ description }) as Task));

@@ -372,7 +372,7 @@ describe("The endpoint of the agents' tools", () => {
       ],
     ] as const)
       it(`closes the connection of a client that ${what}`, async () => {
-        const { entry } = await open({ readTimeout: 100 });
+        const { entry } = await open({ readTimeout: 1_000 });
         const socket = connect(entry.port, "127.0.0.1").on("error", () => undefined);
         socket.write(data(entry));
         await once(socket.resume(), "close");
@@ -418,7 +418,7 @@ describe("The endpoint of the agents' tools", () => {
     });
 
     it("waits longer than a request may take to arrive", async () => {
-      const { answer, entry, finish } = await waiting({ readTimeout: 100 });
+      const { answer, entry, finish } = await waiting({ readTimeout: 1_000 });
       const silent = connect(entry.port, "127.0.0.1");
       await once(silent.resume(), "close");
       finish(result);

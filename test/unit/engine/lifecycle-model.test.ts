@@ -72,9 +72,8 @@ const LESSONS: Readonly<Record<string, History>> = {
   },
 };
 
-describe("the lifecycle, with events in any order", function () {
+describe("the lifecycle, with events in any order", () => {
   // Hundreds of histories are run, even on a busy machine.
-  this.timeout(30_000);
 
   for (const [lesson, history] of Object.entries(LESSONS)) it(lesson, () => live(history));
 

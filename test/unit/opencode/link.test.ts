@@ -110,14 +110,10 @@ describe("The link to a server that doesn't respond", () => {
       link.dispose();
       return new WeakRef(link);
     })();
-    await until(
-      "the release",
-      () => {
-        collectGarbage();
-        return released.deref() === undefined;
-      },
-      5_000,
-    );
+    await until("the release", () => {
+      collectGarbage();
+      return released.deref() === undefined;
+    });
     assert.ok(ended);
   });
 });

@@ -9,8 +9,7 @@ import { letters, ordinary } from "./samples.ts";
 const LONGEST_SLAB = 65_536;
 const LONGEST_BATCH = 2 * LONGEST_SLAB;
 
-describe("texts in batches of chunks", function () {
-  this.timeout(30_000);
+describe("texts in batches of chunks", () => {
   let tokens: TextTokens;
 
   before(() => void (tokens = new TextTokens(loadVocabulary())));

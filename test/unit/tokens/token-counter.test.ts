@@ -16,8 +16,7 @@ import { letters, ordinary } from "./samples.ts";
 
 const IDLE_MS = 60_000;
 
-describe("counting tokens in a thread", function () {
-  this.timeout(30_000);
+describe("counting tokens in a thread", () => {
   const opened: ThreadTokenCounter[] = [];
   const started: Worker[] = [];
   const noteStart = (worker: Worker): void => void started.push(worker);

@@ -27,8 +27,7 @@ function tasks(count: number): readonly OverviewTask[] {
   });
 }
 
-describe("the page of the overview", function () {
-  this.timeout(30_000);
+describe("the page of the overview", () => {
   let browser: Browser;
   let files: Readonly<Record<string, string>>;
   let overview: OverviewTestPage;

@@ -16,8 +16,7 @@ import { until } from "../../support/wait.ts";
 const WORDS = "Some words. ".repeat(400);
 
 /** Reading and finding in the page, in a browser instead of the editor. */
-describe("reading the output panel", function () {
-  this.timeout(30_000);
+describe("reading the output panel", () => {
   let browser: Browser;
   let bundle: PanelBundle;
   let panel: PanelPage;

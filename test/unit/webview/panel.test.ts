@@ -27,8 +27,7 @@ const PARAGRAPHS = Array.from(
 ).join("\n\n");
 
 /** Tests the page and the host side together, in a browser instead of the editor. */
-describe("the output panel", function () {
-  this.timeout(30_000);
+describe("the output panel", () => {
   let browser: Browser;
   let bundle: PanelBundle;
   let panel: PanelPage;
@@ -192,7 +191,9 @@ describe("the output panel", function () {
     transcript.stream(`\n\n${PARAGRAPHS}\n\nsecond end`);
     transcript.tool("read", { status: "pending", input: {} });
     await until("the conversation to grow", async () => (await fromEnd()) > 1_500);
-    assert.deepEqual(await firstSeen(panel), seen);
+    const now = await firstSeen(panel);
+    // Heights have fractions of a pixel, scroll positions don't.
+    assert.ok(now.text === seen.text && Math.abs(now.top - seen.top) <= 2, JSON.stringify([seen, now]));
 
     await button("Jump to Latest").click();
     await text("second end").waitFor();
@@ -429,7 +430,7 @@ describe("the output panel", function () {
         { phase: "retrying", retry: { attempt: 2, message: "Overloaded", next: 0 } },
         "Overloaded · 0 ms · attempt 2",
       ],
-      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, "Stalled for 1 m 31 s"],
+      [{ phase: "stalled", lastUpdate: Date.now() - 90_500 }, /Stalled for 1 m \d+ s/],
       [{ phase: "needs-answer" }, "Needs an answer"],
       [{ phase: "needs-permission" }, "Needs permission"],
     ] as const) {
