@@ -63,8 +63,8 @@ describe("what is unread and what is queued, in a real editor", function () {
       "Working, 4",
       `${LEXER}, running`,
       `${PARSER}, running`,
-      `${PRINTER}, running`,
-      `${DOCS}, running`,
+      `${PRINTER}, queued`,
+      `${DOCS}, queued`,
     );
     await takePictures(workbench, "groups-queue");
   });

@@ -289,6 +289,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
   const [conflict, shared, limit, work] = isTask(child)
     ? [conflictWords(child), collisionWords(child), limitWord(child), workWords(child)]
     : [];
+  const isQueued = isQueuedChild(child);
   const launcher = isTask(child) ? undefined : "OpenCode";
   const cost = costWord(child.cost);
   // Views are narrow, so facts that affect the user's next step come first; others are in the tooltip.
@@ -303,7 +304,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
     // Leaves out the time and tool calls of running tasks: a screen reader would repeat the row at each change.
     label: enumerate([
       name,
-      !isQueuedChild(child) && statusWord(child),
+      isQueued ? doing : statusWord(child),
       descendants,
       conflict,
       ...marks(child),
@@ -312,7 +313,7 @@ export function childItem(child: Child, around: Surroundings): vscode.TreeItem {
       work,
       child.agent && title(child.agent),
       launcher,
-      doing,
+      !isQueued && doing,
       ...(isRunning(child) ? [] : [toolCount(toolCalls(child)), cost, elapsed(child, now)]),
       around.isUnread && vscode.l10n.t("unread"),
     ]),
