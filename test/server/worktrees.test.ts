@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { Refusal } from "../../src/engine/errors.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { Task } from "../../src/engine/task.ts";
@@ -116,11 +117,14 @@ describe("a task in a worktree", () => {
     assert.equal(readFileSync(join(worktree, "made.txt"), "utf8"), "made\n");
     assert.ok(!existsSync(join(worktree, "b.txt")));
     assert.deepEqual(visible(), before);
-    const { files } = await window.connection.server.changes(id, 0);
-    assert.deepEqual(
-      files.map(({ path }) => path),
-      [join(worktree, "b.txt"), join(worktree, "made.txt")],
-    );
+    const changed = [join(worktree, "b.txt"), join(worktree, "made.txt")];
+    await until("the changes", async () => {
+      const { files } = await window.connection.server.changes(id, 0);
+      return isDeepStrictEqual(
+        files.map(({ path }) => path),
+        changed,
+      );
+    });
   });
 
   it("[ISO-1] with the setting `head`, begins with the last commit", async () => {
