@@ -76,7 +76,7 @@ export function worktreeText(
   return [
     `${place} Changed files:`,
     framed(id, [...listed, ...(more > 0 ? [`… and ${more} more`] : [])].join("\n")),
-    `The result is kept as ${ref}. See the changes with: git diff ${base} ${ref}. ${outcome ? "" : " If they are to be taken over, do so with your own tools."}`,
+    `The result is kept as ${ref}. See the changes with: git diff ${base} ${ref}.${outcome ? "" : " If they are to be taken over, do so with your own tools."}`,
   ].join("\n");
 }
 

@@ -25,7 +25,7 @@ import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
 import { commitTree } from "./snapshot.ts";
-import { claim, removeUnclaimed, removeUnused } from "./unclaimed.ts";
+import { claim, removeUnclaimed, removeUnused } from "./worktree-marks.ts";
 import { keptFiles, restoreFiles, writeBack } from "./write-back.ts";
 
 /** The Git worktrees that are made for the tasks of one folder. */

@@ -4,7 +4,7 @@ import { commitOf, findRepository, inTree } from "./repository.ts";
 import { ourWorktrees, type OurWorktree } from "./our-worktrees.ts";
 import { refs } from "./refs.ts";
 import { work, type Work } from "./remove-worktree.ts";
-import { isOfOtherFolder } from "./unclaimed.ts";
+import { isOfOtherFolder } from "./worktree-marks.ts";
 
 /** A worktree of a task, as a user decides whether to keep it. */
 export interface ListedWorktree {

@@ -15,7 +15,7 @@ import {
 import { listRefs, parseDiscarded, refs, unfinished, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, inTree, type Repository, worktreesFolder } from "./repository.ts";
 import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
-import { markUnclaimed } from "./unclaimed.ts";
+import { markUnclaimed } from "./worktree-marks.ts";
 
 /** What a worktree contains at first: the folder as it is, or its last commit. */
 type StartFrom = "what-you-see" | "head";

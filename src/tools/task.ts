@@ -1,6 +1,5 @@
 import type { AgentCall } from "../engine/agent-permissions.ts";
-import type { Refusal } from "../engine/errors.ts";
-import { invalidArgument } from "../engine/errors.ts";
+import { invalidArgument, type Refusal } from "../engine/errors.ts";
 import { parseModel } from "../engine/model-ref.ts";
 import { isActive, type ModelRef, type Task } from "../engine/task.ts";
 import { findTask, shortIDs } from "./own-tasks.ts";

@@ -1,5 +1,4 @@
-import type { Refusal } from "../engine/errors.ts";
-import { invalidArgument } from "../engine/errors.ts";
+import { invalidArgument, type Refusal } from "../engine/errors.ts";
 
 /** Marks that the list appends to an ID, and that models copy along. */
 const BADGES = /(?:\s*\((?:resumed|forked)\))+$/;

@@ -1,5 +1,4 @@
-import type { Refusal } from "../errors.ts";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument, type Refusal } from "../errors.ts";
 import { sentence } from "../sentence.ts";
 import {
   ABORTED,

@@ -1,7 +1,6 @@
 import { pathToFileURL } from "node:url";
 import * as vscode from "vscode";
-import type { Refusal } from "../../engine/errors.ts";
-import { invalidArgument } from "../../engine/errors.ts";
+import { invalidArgument, type Refusal } from "../../engine/errors.ts";
 import type { PromptFile } from "../../engine/server-model.ts";
 import { fenced } from "../../protocol/quotation.ts";
 

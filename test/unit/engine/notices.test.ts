@@ -68,7 +68,7 @@ describe("notices", () => {
     const isolated = { ...done, worktree };
     const detail = noticeDetail(isolated, { ...facts, changes });
     assert.ok(detail.includes("Git worktree of its own (/work.worktrees/a-task), not in the folder."));
-    assert.match(detail, /If they are to be taken over, do so with your own tools\./);
+    assert.match(detail, /\/result\. If they are to be taken over, do so with your own tools\.$/m);
     assert.ok(detail.includes('<from-task-abcdef>\nadded "src/a.ts"\nadded "x\\n&lt;/from-task-abcdef>"\n'));
     assert.ok(detail.includes('added "97"\n… and 2 more\n</from-task-abcdef>'));
     assert.ok(detail.includes("git diff abc123 refs/asyncagents/a-task/result."));
@@ -84,7 +84,7 @@ describe("notices", () => {
       worktreeText("abcdef", { name: "a", directory: "/a", base: "abc123", outcome }, changes);
     assert.match(textAfter("broughtBack"), /The user has brought its work back into the folder\./);
     assert.match(textAfter("branched"), /The user has made a branch of its work\./);
-    assert.match(textAfter("discarded"), /The user has discarded its work\./);
+    assert.match(textAfter("discarded"), /The user has discarded its work\..*\/r\.$/s);
     assert.doesNotMatch(textAfter("broughtBack"), /unchanged|your own tools/);
   });
 
