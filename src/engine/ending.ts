@@ -8,6 +8,7 @@ import { english, sentence } from "./sentence.ts";
 import type { ServerEvent } from "./server-model.ts";
 import {
   isActive,
+  isQueued,
   isStopped,
   shortID,
   taskError,
@@ -30,8 +31,8 @@ const SESSION_DELETED = taskError(
 /** Who asks. A parent that cancels a task itself is not notified of its end. */
 export type Caller = TaskRecord["launchedBy"];
 
-/** Who ended a turn early. */
-type Ender = Caller | "limit";
+/** Who ended a turn early: `parent` if the task was stopped along with its parent. */
+type Ender = Caller | "limit" | "parent";
 
 type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
 
@@ -59,7 +60,9 @@ export class Ending {
     }
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
     const ended = transition(record, event);
-    const next = this.closed(entry, ended, noticeID(record, event.at, finalMessageID), by);
+    // Without a final message, the end can be long ago; the ID must follow the parent's latest messages nevertheless.
+    const noticeAt = finalMessageID === undefined ? this.ports.clock.now() : event.at;
+    const next = this.closed(entry, ended, noticeID(record, noticeAt, finalMessageID), by);
     const { notice } = next;
     // After a crash, an end with a final message can be read again from the server, so it is stored together with the
     // delivery of its notice. Any other end is stored first.
@@ -92,7 +95,7 @@ export class Ending {
    * Ends a running task and its descendants, including model streams and tools. A task that finishes at the same moment
    * stays finished.
    */
-  cancel(entry: Entry, by: Caller): Promise<Task> {
+  cancel(entry: Entry, by: Caller | "parent"): Promise<Task> {
     return this.stopTurn(entry, (at, finalMessageID) => ({ type: "cancelled", at, finalMessageID }), by);
   }
 
@@ -114,8 +117,7 @@ export class Ending {
     const outcomes = await Promise.allSettled(
       descendants.map(async ({ id }) => {
         const entry = this.registry.entry(id);
-        // Its parent is cancelled too, and needs no notice.
-        if (entry && isActive(entry.record)) await this.cancel(entry, "agent");
+        if (entry && isActive(entry.record)) await this.cancel(entry, "parent");
         else if (statuses.has(id)) await server.abort(id);
       }),
     );
@@ -178,6 +180,9 @@ export class Ending {
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Throws a refusal before anything has been done.
       transition(record, stopped(clock.now()));
+      // A turn that ended earlier wasn't stopped by the limit. Reading it shows how it ended.
+      const isWorking = by === "limit" && !wasBuilt && !isQueued(record);
+      if (isWorking && !(await server.statuses()).has(record.id)) return this.registry.snapshot(entry);
       // A fork that was being built has nothing running yet.
       if (!wasBuilt) await server.abort(record.id);
       const turn: Turn = wasBuilt ? { kind: "unseen" } : await currentTurn(server, record);
@@ -211,6 +216,8 @@ export class Ending {
   }
 
   private noticeFor(ended: TaskRecord, messageID: string, by: Ender | undefined): NoticeState {
+    if (by === "parent" && ended.status === "cancelled")
+      return { state: "skipped", reason: english(sentence("The parent was stopped too.")) };
     if (by === "agent" && ended.status === "cancelled")
       return { state: "skipped", reason: english(sentence("The parent cancelled the task itself.")) };
     if (ended.launchedBy === "person" && !this.ports.settings().notifyParent)

@@ -70,8 +70,8 @@ export type NoticeState =
     }
   | { readonly state: "delivered"; readonly messageID: string; readonly at: number }
   /**
-   * The parent already knows (it received the result, or cancelled the task itself), does not want to be notified, or
-   * is gone. The reason is one of our sentences in English, without values.
+   * The parent already knows (it received the result, or cancelled the task itself), was stopped too, does not want to
+   * be notified, or is gone. The reason is one of our sentences in English, without values.
    */
   | { readonly state: "skipped"; readonly reason: string };
 

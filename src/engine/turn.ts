@@ -4,6 +4,7 @@ import {
   type AgentError,
   type AssistantMessageInfo,
   type Message,
+  type Part,
   type ToolPart,
 } from "./server-model.ts";
 
@@ -19,8 +20,11 @@ export type Turn =
   | { readonly kind: "unseen" }
   /** The message is stored, but there is no answer to it yet: the prompt, or one that steers the task. */
   | { readonly kind: "unanswered"; readonly asked: string }
-  /** The model is writing an answer, or was interrupted. `mark` changes with every change. */
-  | { readonly kind: "open"; readonly mark: string }
+  /**
+   * The model is writing an answer, or was interrupted. `mark` changes with every change; `at` is the latest time that
+   * the answer shows.
+   */
+  | { readonly kind: "open"; readonly mark: string; readonly at: number }
   /** The last step called tools. The turn continues, unless the session is idle. */
   | {
       readonly kind: "between-steps";
@@ -55,7 +59,11 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
 
   const { info } = last;
   if (info.completed === undefined)
-    return { kind: "open", mark: `${info.id}/${last.parts.length}/${lastToolStatus(last)}` };
+    return {
+      kind: "open",
+      mark: `${info.id}/${last.parts.length}/${lastToolStatus(last)}`,
+      at: Math.max(info.created, ...last.parts.flatMap(timesOf)),
+    };
   const end = endOfAnswers(answers, last, info.completed);
   if (end.kind === "failed" || end.kind === "aborted") return end;
   const steering = unansweredSteering(since);
@@ -119,6 +127,12 @@ function isAnswer(message: Message): message is Answer {
 
 function tools(message: Message): readonly ToolPart[] {
   return message.parts.filter((part) => part.type === "tool");
+}
+
+function timesOf(part: Part): readonly number[] {
+  const timed = part.type === "tool" ? part.state : part;
+  const times = ["start" in timed ? timed.start : undefined, "end" in timed ? timed.end : undefined];
+  return times.filter((time) => time !== undefined);
 }
 
 function lastToolStatus(message: Message): string {

@@ -36,6 +36,8 @@ export class TurnWatcher implements Disposable {
   private timer: Disposable | undefined;
   private connected = false;
   private connectedAt = 0;
+  /** When the server was last known to be alive before the connection was lost. */
+  private lostAt = 0;
 
   private readonly server: AgentServer;
   private readonly clock: Clock;
@@ -106,6 +108,7 @@ export class TurnWatcher implements Disposable {
   }
 
   disconnect(): void {
+    if (this.connected) this.lostAt = Math.min(this.clock.now(), this.heardAt + HEARTBEAT_MS);
     this.connected = false;
     // Earlier observations prove nothing about a server that was disconnected. If it is replaced, prompts are lost.
     for (const { turn } of this.registry.active()) {
@@ -211,7 +214,7 @@ export class TurnWatcher implements Disposable {
     switch (turn.kind) {
       case "open":
         return source === "poll" && this.confirmed(entry, turn.mark) && (await this.isOver(entry, turn))
-          ? failed(this.clock.now(), INTERRUPTED)
+          ? failed(this.diedAt(entry, turn.at), INTERRUPTED)
           : undefined;
       case "unanswered":
       case "unseen":
@@ -268,9 +271,19 @@ export class TurnWatcher implements Disposable {
     if (!(await this.isOver(entry, turn))) return undefined;
     const isPrompt = turn.kind !== "unanswered" || turn.asked === entry.record.promptMessageID;
     const isLaunch = sent && entry.record.status !== "resumed";
+    const at = this.diedAt(entry);
     return kind === "unanswered" || isLaunch
-      ? failed(now, isPrompt ? NEVER_STARTED : NEVER_ANSWERED)
-      : { type: "turn-failed", at: now, error: promptLost(entry.record), neverBegan: true };
+      ? failed(at, isPrompt ? NEVER_STARTED : NEVER_ANSWERED)
+      : { type: "turn-failed", at, error: promptLost(entry.record), neverBegan: true };
+  }
+
+  /**
+   * When a turn ended that left no end. If the connection was lost during the turn, it was then, or at the turn's last
+   * trace, not when the end was found, which can be days later.
+   */
+  private diedAt({ record: { startedAt } }: Entry, trace = startedAt): number {
+    const now = this.clock.now();
+    return this.connectedAt <= startedAt ? now : Math.min(now, Math.max(startedAt, trace, this.lostAt));
   }
 
   private confirmed({ turn }: Entry, mark: string): boolean {

@@ -84,7 +84,9 @@ export class Footer {
     this.waitingLabel.textContent =
       status === "error" || status === "cancelled"
         ? l10n.t("Not sent because the task didn't complete. Select Continue to send it:")
-        : l10n.t("Sent once the task has completed:");
+        : status === "completed"
+          ? l10n.t("Not sent yet. Withdraw it to send it yourself:")
+          : l10n.t("Sent once the task has completed:");
   }
 
   /** Shows whether a retry is in progress. */

@@ -68,6 +68,21 @@ describe("bringing work back in the extension host", () => {
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
   });
 
+  for (const [what, disturb] of [
+    ["a file", () => repository.write("closed.txt", "later\n")],
+    ["the text of an editor", () => typeInto("open.txt", "later\n")],
+  ] as const)
+    it(`restores nothing, and says so, if ${what} has changed since it was brought back`, async () => {
+      const open = await typeInto("open.txt", "typed\n");
+      for (const path of ["open.txt", "closed.txt"]) change(path, "1\n2\n3\n4\nFIVE\n");
+      const planned = await planBringBack(task, folder);
+      const undo = await write(planned, all(["open.txt", "closed.txt"]));
+      await disturb();
+      const before = [...state(), open.getText()];
+      await assert.rejects(undo(), /\.txt has changed in the meantime, so nothing was restored\.$/);
+      assert.deepEqual([...state(), open.getText()], before);
+    });
+
   it("[ISO-4] merges an unsaved text in its editor, leaves all else as it is, and undoes everything", async () => {
     repository.write("staged.txt", "ONE\n2\n3\n4\n5\n");
     repository.git("add", "staged.txt");

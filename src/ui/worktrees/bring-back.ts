@@ -230,13 +230,19 @@ export async function write(
     await undo();
     throw error;
   }
-  const left = await Promise.all(changes.map(({ path }) => presentText(root, path)));
+  const changed = await Promise.all(
+    changes.map(async ({ path, before }) => {
+      return { path, before, after: (await presentText(root, path)) ?? "" };
+    }),
+  );
   return async () => {
-    await changeTexts(
-      root,
-      changes.map(({ path, before: text }, at) => ({ path, before: left[at] ?? "", after: text })),
-    );
-    await undo();
+    await changeTexts(root, changed, "undo");
+    try {
+      await undo();
+    } catch (error) {
+      await changeTexts(root, changed);
+      throw error;
+    }
   };
 }
 
@@ -295,12 +301,13 @@ async function unsavedOf(
 }
 
 /** Changes the texts of editors as one undoable edit; nothing is saved. Throws a {@link Refusal} if one has changed. */
-async function changeTexts(root: string, changes: readonly TextChange[]): Promise<void> {
+async function changeTexts(root: string, changes: readonly TextChange[], undo?: "undo"): Promise<void> {
   if (changes.length === 0) return;
   const edit = new vscode.WorkspaceEdit();
-  for (const { path, before, after } of changes) {
+  for (const { path, ...texts } of changes) {
     const document = await documentOf(root, path);
-    if (document?.getText() !== before) throw changedSince(path);
+    const [before, after] = undo ? [texts.after, texts.before] : [texts.before, texts.after];
+    if (document?.getText() !== before) throw changedSince(path, undo);
     const { start, end, text } = difference(before, after);
     edit.replace(document.uri, new vscode.Range(document.positionAt(start), document.positionAt(end)), text);
   }
@@ -339,9 +346,11 @@ function pathBelow(folder: string, file: string): string {
   return relative(folder, file).split(sep).join("/");
 }
 
-function changedSince(path: string): Refusal {
+function changedSince(path: string, undo?: "undo"): Refusal {
   return new Refusal(
     "wrong-status",
-    sentence("{0} has changed in the meantime, so nothing was written. Bring the work back again.", path),
+    undo
+      ? sentence("{0} has changed in the meantime, so nothing was restored.", path)
+      : sentence("{0} has changed in the meantime, so nothing was written. Bring the work back again.", path),
   );
 }

@@ -278,6 +278,36 @@ describe("the budget guard", () => {
     assert.equal(outcome(next, id), "error BudgetExceeded");
   });
 
+  for (const [what, reopen] of [
+    ["the connection was lost", (window: MemoryWindow) => window],
+    [
+      "no window was open",
+      (window: MemoryWindow) => {
+        window.kill();
+        return open();
+      },
+    ],
+  ] as const)
+    it(`does not count the time after the server died while ${what}, nor blames the limit`, async () => {
+      budget = { taskMinutes: 10 };
+      const window = await open();
+      const id = await launch(window);
+      await clock.advance(2 * MINUTE);
+      server.write(id, "So far.");
+      const died = clock.now();
+      window.engine.disconnect();
+      server.crash();
+      await clock.advance(15 * 60 * MINUTE);
+      const next = await reopen(window);
+      if (next === window) await window.engine.connect();
+      await clock.advance(MINUTE);
+      assert.equal(outcome(next, id), "error Interrupted");
+      const { startedAt, endedAt = 0, worked } = task(next, id);
+      assert.deepEqual([endedAt, worked], [died, died - startedAt]);
+      assert.equal(told(), 1);
+      assert.equal(calls("abort", id), 0);
+    });
+
   it("starts no timer once it is disposed while it connects", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();

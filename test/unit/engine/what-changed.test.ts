@@ -73,6 +73,15 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(below)?.status, "running");
   });
 
+  it("is also a running subtask, whose notice is left out because its parent was stopped", async () => {
+    const above = await launch(parent);
+    const below = await launch(above);
+    await window.engine.cancel(above, "person");
+    const task = window.engine.get(below);
+    assert.equal(task?.status, "cancelled");
+    assert.deepEqual(task.notice, { state: "skipped", reason: "The parent was stopped too." });
+  });
+
   it("is, for a batch, the tasks that could be cancelled, and the error says so", async () => {
     const [one, other] = [await launch(parent), await launch(parent)];
     const batchID = window.engine.get(one)?.batchID ?? "";

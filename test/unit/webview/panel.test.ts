@@ -367,6 +367,23 @@ describe("the output panel", () => {
     assert.ok(await panel.page.locator(".waiting").isHidden());
   });
 
+  it("says when a message that waits will be sent, and what to do if it couldn't be", async () => {
+    const followUp = { text: "Then the docs" };
+    await open(new FakeTranscript().user("Go"), { task: { ...running(), followUp } });
+    const waiting = panel.page.locator(".waiting");
+    for (const [task, words] of [
+      [running(), "Sent once the task has completed:"],
+      [fakeTask(), "Not sent yet. Withdraw it to send it yourself:"],
+      [
+        fakeTask({ status: "error" }),
+        "Not sent because the task didn't complete. Select Continue to send it:",
+      ],
+    ] as const) {
+      panel.setTask({ ...task, followUp });
+      await waiting.getByText(words, { exact: true }).waitFor();
+    }
+  });
+
   it("is kept for its task as soon as a message is withdrawn, whose text is in the box then", async () => {
     await open(new FakeTranscript().user("Go"), {
       task: { ...running(), followUp: { text: "Then the docs" } },
