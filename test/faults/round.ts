@@ -234,7 +234,7 @@ class Round implements Field {
   }
 
   private async checkEnd(task: Task): Promise<void> {
-    const { id, description: name, status, resumeCount, error, startedAt, endedAt = 0 } = task;
+    const { id, description: name, status, resumeCount, error, startedAt } = task;
     const asked = this.asked.get(name);
     if (asked?.resumed && resumeCount === 0) this.note("lost", `the resume of ${name}`);
     if (status === "completed") {
@@ -243,7 +243,8 @@ class Round implements Field {
       if (result !== answerOf(name, resumeCount)) this.note("falsely ended", `${name}: "${result}"`);
       return;
     }
-    const wasKilled = this.serverDeaths.some((at) => at > startedAt - SLACK_MS && at < endedAt + SLACK_MS);
+    // An interrupted turn ends at its last trace, which can be long before its server died.
+    const wasKilled = this.serverDeaths.some((at) => at > startedAt - SLACK_MS);
     if (wasKilled && ["Interrupted", "PromptLost"].includes(error?.name ?? "")) return;
     // The caller was informed that it may not have been done.
     const isUnsure = asked?.id === undefined || asked.resumed === false;

@@ -98,7 +98,7 @@ export class OutputSession {
         this.sendConnection();
         this.sendTask();
         this.sendRequests();
-        if (!this.conversation) void this.load();
+        void this.loadAgain();
       }),
     );
     this.sendTitle();
@@ -154,7 +154,13 @@ export class OutputSession {
     this.toFind = undefined;
   }
 
-  /** Loads the conversation and follows it, unless that is done or in progress. */
+  /** A load that is in progress may fail because the connection was lost. */
+  private async loadAgain(): Promise<void> {
+    await this.loading;
+    if (!this.conversation) await this.load();
+  }
+
+  /** Loads the conversation and follows it, unless that is in progress. */
   private load(): Promise<void> {
     this.loading ??= this.follow().finally(() => (this.loading = undefined));
     return this.loading;

@@ -232,7 +232,8 @@ export async function write(
   }
   const changed = await Promise.all(
     changes.map(async ({ path, before }) => {
-      return { path, before, after: (await presentText(root, path)) ?? "" };
+      // An editor has its own line endings.
+      return { path, before, after: (await documentOf(root, path))?.getText() ?? "" };
     }),
   );
   return async () => {
@@ -313,11 +314,6 @@ async function changeTexts(root: string, changes: readonly TextChange[], undo?: 
   }
   if (!(await vscode.workspace.applyEdit(edit)))
     throw new Refusal("unavailable", sentence("The editor didn't apply the changes."));
-}
-
-/** The text of an editor after a change, with its own line endings. */
-async function presentText(root: string, path: string): Promise<string | undefined> {
-  return (await documentOf(root, path))?.getText();
 }
 
 /** What to replace so that cursors and folded lines elsewhere stay. */

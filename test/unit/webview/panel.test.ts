@@ -878,6 +878,21 @@ describe("the output panel", () => {
     assert.equal(await panel.page.locator(".banner").isVisible(), false);
   });
 
+  it("loads the conversation again if the connection returned while loading it failed", async () => {
+    const transcript = new FakeTranscript().user("Go");
+    const loads: ((error: Error) => void)[] = [];
+    await open(transcript, {
+      transcript: () =>
+        loads.length > 0 ? Promise.resolve(transcript) : new Promise((_, reject) => loads.push(reject)),
+    });
+    await until("the first attempt", () => loads.length === 1);
+    panel.setConnection("disconnected");
+    panel.setConnection("connected");
+    loads[0]?.(new Error("cut off"));
+    await text("Go").waitFor();
+    assert.equal(await text("cut off").isVisible(), false);
+  });
+
   it("says that the conversation could not be loaded, and tries again", async () => {
     let fail = true;
     const transcript = new FakeTranscript().user("Go");
