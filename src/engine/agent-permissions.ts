@@ -4,7 +4,7 @@ import { evaluate, isWithin, restrict, sharedDenials } from "./permissions.ts";
 import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentInfo, PermissionRule } from "./server-model.ts";
-import type { TaskRecord } from "./task.ts";
+import { shortID, type TaskRecord } from "./task.ts";
 
 /** An agent's call that starts work in another session. */
 export interface AgentCall {
@@ -41,17 +41,47 @@ export async function readCallingAgent(
   return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
 }
 
-/** Restricts a task to what the agent that makes a call is allowed, whatever the task was allowed before. */
+/**
+ * Restricts a task to what the agent that makes a call is allowed, whatever the task was allowed before. For the next
+ * turn: OpenCode reads a session's rules when a turn begins.
+ */
 export async function limitToCaller(
-  { id, agent }: Pick<TaskRecord, "id" | "agent">,
+  task: Pick<TaskRecord, "id" | "agent">,
   call: AgentCall,
   server: Pick<AgentServer, "message" | "permissions" | "session" | "restrict">,
   catalog: Pick<Catalog, "current">,
 ): Promise<void> {
+  const limits = await missingLimits(task, call, server, catalog);
+  if (limits.length > 0) await server.restrict(task.id, limits);
+}
+
+/** Throws a {@link Refusal} if a running task is allowed more than the agent that makes a call. */
+export async function requireNoMoreThanCaller(
+  task: Pick<TaskRecord, "id" | "agent">,
+  call: AgentCall,
+  server: Pick<AgentServer, "message" | "permissions" | "session">,
+  catalog: Pick<Catalog, "current">,
+): Promise<void> {
+  if ((await missingLimits(task, call, server, catalog)).length === 0) return;
+  throw new Refusal(
+    "not-allowed",
+    sentence(
+      "Task {0} is allowed more than you are, and a running task can't be limited. Wait for its result, then resume it.",
+      shortID(task.id),
+    ),
+  );
+}
+
+/** The rules without which a task would be allowed more than the agent that makes a call. */
+async function missingLimits(
+  { id, agent }: Pick<TaskRecord, "id" | "agent">,
+  call: AgentCall,
+  server: Pick<AgentServer, "message" | "permissions" | "session">,
+  catalog: Pick<Catalog, "current">,
+): Promise<Rules> {
   const caller = await readCallingAgent(call, server, catalog);
   caller.requireMayLaunch(agent);
-  const limits = caller.limits(agent, await server.permissions(id));
-  if (limits.length > 0) await server.restrict(id, limits);
+  return caller.limits(agent, await server.permissions(id));
 }
 
 /** An agent that delegates work to other agents, which must not be allowed more than it is. */

@@ -22,8 +22,8 @@ interface Access {
 /** A session's last write of a file. */
 interface Write {
   readonly at: number;
-  /** Whether the session has written the file at least once. An announced write may not happen. */
-  readonly isDone: boolean;
+  /** Its last write that has happened. An announced one may not. */
+  readonly doneAt: number | undefined;
 }
 
 /**
@@ -64,17 +64,22 @@ export class Collisions {
   beginWrite(sessionID: string, paths: readonly string[]): void {
     if (this.settings().collisions === "block" && this.taskOf(sessionID))
       for (const path of paths) {
-        const writer = this.unseenWriter(sessionID, path);
-        if (writer !== undefined) throw stale(path, this.taskOf(writer)?.record.description);
+        const write = this.unseenWrite(sessionID, path);
+        if (write) throw stale(path, this.taskOf(write.by)?.record.description, write.isDone);
       }
     for (const path of paths) this.wrote(sessionID, path, false);
   }
 
-  /** The session that last wrote the file after this session had read it. */
-  private unseenWriter(sessionID: string, path: string): string | undefined {
+  /** Who last wrote the file after this session had read it, or announced that. */
+  private unseenWrite(
+    sessionID: string,
+    path: string,
+  ): { readonly by: string; readonly isDone: boolean } | undefined {
     const { since, reads } = this.access(sessionID);
     const seen = reads.get(path) ?? since;
-    return [...(this.writers.get(path) ?? [])].findLast(([id, { at }]) => id !== sessionID && at > seen)?.[0];
+    const writes = [...(this.writers.get(path) ?? [])];
+    const last = writes.findLast(([id, { at }]) => id !== sessionID && at > seen);
+    return last && { by: last[0], isDone: (last[1].doneAt ?? 0) > seen };
   }
 
   /** Marks the task that changed these files with the tasks that changed them before, if both ran at the same time. */
@@ -91,8 +96,8 @@ export class Collisions {
   }
 
   private tasksThatWrote(path: string): readonly Entry[] {
-    return [...(this.writers.get(path) ?? [])].flatMap(([id, { isDone }]) =>
-      isDone ? (this.taskOf(id) ?? []) : [],
+    return [...(this.writers.get(path) ?? [])].flatMap(([id, { doneAt }]) =>
+      doneAt === undefined ? [] : (this.taskOf(id) ?? []),
     );
   }
 
@@ -110,7 +115,8 @@ export class Collisions {
     this.writers.set(path, writers);
     const last = writers.get(sessionID);
     writers.delete(sessionID);
-    writers.set(sessionID, { at: ++this.writes, isDone: isDone || last?.isDone === true });
+    const at = ++this.writes;
+    writers.set(sessionID, { at, doneAt: isDone ? at : last?.doneAt });
     const [oldest] = this.writers.keys();
     if (this.writers.size > MAX_FILES && oldest !== undefined) this.writers.delete(oldest);
   }
@@ -147,10 +153,11 @@ function withFile(
 }
 
 /** In English only, as the model reads it. */
-function stale(path: string, task: string | undefined): Refusal {
+function stale(path: string, task: string | undefined, isDone: boolean): Refusal {
   const who = task === undefined ? "Another session" : `The task "${task}"`;
+  const what = isDone ? "changed" : "is changing, or was about to change,";
   return new Refusal(
     "stale-file",
-    `${who} changed ${path} after you last read it. Read it again, then make your change to what it holds now.`,
+    `${who} ${what} ${path} after you last read it. Read it again, then make your change to what it holds now.`,
   );
 }

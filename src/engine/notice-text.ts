@@ -25,7 +25,7 @@ const OUTCOME: Readonly<Record<TaskRecord["status"], string>> = {
 };
 
 const WORK_OUTCOME: Readonly<Record<NonNullable<TaskWorktree["outcome"]>, string>> = {
-  broughtBack: "The user has brought its work back into the folder.",
+  broughtBack: "The user has brought its work, or the part of it that they chose, back into the folder.",
   branched: "The user has made a branch of its work.",
   discarded: "The user has discarded its work.",
 };

@@ -11,7 +11,7 @@ import { endsWait, isDelegated, isWaitingFor, receivedThrough } from "./received
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { english, sentence } from "./sentence.ts";
 import type { Message, Prompt, ServerEvent } from "./server-model.ts";
-import { isActive, isStopped, shortID, type NoticeState, type TaskRecord } from "./task.ts";
+import { isActive, isStopped, shortID, waitingMessage, type NoticeState, type TaskRecord } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
 
@@ -292,7 +292,8 @@ export class Notices implements Disposable {
       .map(({ record }) => record)
       .filter(({ parentSessionID }) => parentSessionID === entry.record.parentSessionID);
     return {
-      runningCount: siblings.filter(isActive).length,
+      // A message that waits is sent right after the notice.
+      runningCount: siblings.filter((task) => isActive(task) || isToContinue(task)).length,
       totalCount: countSinceQuiet(entry.record, siblings),
     };
   }
@@ -321,6 +322,10 @@ export class Notices implements Disposable {
       .showThenStore(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
+}
+
+function isToContinue(task: TaskRecord): boolean {
+  return task.status === "completed" && waitingMessage(task) !== undefined;
 }
 
 /** How many siblings were launched since the parent last had none running, up to and including this one. */

@@ -1,4 +1,4 @@
-import { limitToCaller, type AgentCall } from "./agent-permissions.ts";
+import { requireNoMoreThanCaller, type AgentCall } from "./agent-permissions.ts";
 import { hasArrived, partsOf } from "./arrival.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
@@ -86,7 +86,7 @@ export class Steering {
     if (!isActive(record)) throw notRunning(record);
     if (isQueued(record)) throw notStarted(record);
     await worktrees.requireFor(id);
-    if (call) await limitToCaller(record, call, server, catalog);
+    if (call) await requireNoMoreThanCaller(record, call, server, catalog);
     entry.steeredBy = messageID;
     const parts = partsOf(messageID, [{ text, metadata: { [STEERING_MARK]: true } }]);
     const arrival = await confirmed.send(id, { messageID, agent, model, parts });

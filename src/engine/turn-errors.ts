@@ -12,6 +12,12 @@ export const NEVER_STARTED = taskError(
   sentence("The task was created, but its prompt was never started. Retry it as a new task."),
 );
 
+/** The same, of a prompt that was lost as well, so that there is nothing to retry. */
+export const NEVER_STORED = taskError(
+  "NeverStarted",
+  sentence("The task was created, but the server never stored its prompt. Launch a new task instead."),
+);
+
 export const NEVER_ANSWERED = taskError(
   "NeverAnswered",
   sentence("A message to the task was never answered. Continue the task as a new one."),
@@ -25,8 +31,8 @@ export function promptLost({ status, isForked }: TaskRecord): TaskError {
       ? sentence("The follow-up was lost before the server stored it. Continue the task as a new one.")
       : isForked
         ? sentence(
-            "The conversation and the prompt were lost before the server stored them. Retry the task as a new one.",
+            "The conversation and the prompt were lost before the server stored them. Launch a new task instead.",
           )
-        : sentence("The prompt was lost before the server stored it. Retry the task as a new one."),
+        : sentence("The prompt was lost before the server stored it. Launch a new task instead."),
   );
 }

@@ -7,7 +7,7 @@ import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts
 import { sentence } from "./sentence.ts";
 import { ABORTED, type AgentError, type ServerEvent, type SessionStatus } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
-import { INTERRUPTED, NEVER_ANSWERED, NEVER_STARTED, promptLost } from "./turn-errors.ts";
+import { INTERRUPTED, NEVER_ANSWERED, NEVER_STARTED, NEVER_STORED, promptLost } from "./turn-errors.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
 import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord } from "./task.ts";
 
@@ -269,11 +269,12 @@ export class TurnWatcher implements Disposable {
     const since = suspicion?.since ?? now;
     if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
-    const isPrompt = turn.kind !== "unanswered" || turn.asked === entry.record.promptMessageID;
-    const isLaunch = sent && entry.record.status !== "resumed";
+    const { promptMessageID, status } = entry.record;
     const at = this.diedAt(entry);
-    return kind === "unanswered" || isLaunch
-      ? failed(at, isPrompt ? NEVER_STARTED : NEVER_ANSWERED)
+    if (turn.kind === "unanswered")
+      return failed(at, turn.asked === promptMessageID ? NEVER_STARTED : NEVER_ANSWERED);
+    return sent && status !== "resumed"
+      ? failed(at, NEVER_STORED)
       : { type: "turn-failed", at, error: promptLost(entry.record), neverBegan: true };
   }
 

@@ -1,4 +1,4 @@
-import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "./bring-back.ts";
+import type { BringBackPlan, BroughtBack, CONFLICTS, FileChoice, ListedWorktree } from "./bring-back.ts";
 import { messageOf } from "./errors.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Predictions } from "./predictions.ts";
@@ -158,8 +158,18 @@ export class WorktreeWork {
   }
 }
 
+const CONFLICT_TO_AGENT: Readonly<Record<(typeof CONFLICTS)[number], string>> = {
+  content: "both sides changed the same part",
+  "both-added": "both sides created it",
+  "deleted-by-you": "the user deleted it, you changed it",
+  "deleted-by-agent": "you deleted it, the user changed it",
+  kind: "each side made a different kind of file of it",
+};
+
 function mergePrompt({ files }: BringBackPlan): string {
-  const conflicts = files.flatMap(({ path, conflict }) => (conflict ? [`- ${path} (${conflict})`] : []));
+  const conflicts = files.flatMap(({ path, conflict }) =>
+    conflict ? [`- ${path} (${CONFLICT_TO_AGENT[conflict]})`] : [],
+  );
   return [
     "While you worked, the user changed the folder that your worktree was made from. Its present state has been merged into your worktree, but these files are in conflict:",
     conflicts.join("\n"),

@@ -27,7 +27,9 @@ const TASK: ToolDeclaration = {
     agent: optionalText(
       "The agent that does it; by default one made for general tasks. An unknown one is answered with the list of those there are.",
     ),
-    fork: optionalFlag("true: the agent starts with a copy of this conversation. Not together with resume."),
+    fork: optionalFlag(
+      "true: the agent starts with a copy of this conversation or, outside OpenCode, of the user's active OpenCode session. Not together with resume.",
+    ),
     resume: optionalText(
       "The ID of a completed task to which the prompt is a follow-up; it keeps its agent, model and batch. Not together with fork.",
     ),
@@ -35,13 +37,13 @@ const TASK: ToolDeclaration = {
       "The ID of a running task to which the prompt is a message, which it reads at its next step; you still get one result. Not together with fork or resume.",
     ),
     batch_id: optionalText(
-      "A name for tasks that belong together, to list, cancel and clear them as one; by default tasks that run at the same time share one.",
+      "A name for tasks that belong together, to list, cancel and clear them as one; by default those that an OpenCode agent launches share one while they run.",
     ),
     isolation: z
       .optional(z.enum(["folder", "worktree"]))
       .check(
         z.describe(
-          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it.",
+          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now or, if the user set that, as last committed, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it.",
         ),
       ),
     model: optionalText(
@@ -75,7 +77,8 @@ const CANCEL: ToolDeclaration = {
   name: "asyncagents_cancel",
   title: "Cancel Background Tasks",
   description:
-    "Stops background tasks of this conversation that are still running: one (`task_id`) or all of a batch (`batch_id`). " +
+    "Stops background tasks of this conversation (outside OpenCode: of the active OpenCode session) that are still " +
+    "running: one (`task_id`) or all of a batch (`batch_id`). " +
     "Their models and tools stop at once; what they have changed stays. The answer names what was cancelled. Use it " +
     "when their work is no longer wanted or goes wrong. A cancelled task cannot be resumed: launch a new one instead.",
   input: {
@@ -90,7 +93,8 @@ const LIST: ToolDeclaration = {
   name: "asyncagents_list",
   title: "List Background Tasks",
   description:
-    "Lists the background tasks of this conversation, oldest first: how many there are of each status, then a table " +
+    "Lists the background tasks of this conversation (outside OpenCode: of the active OpenCode session), oldest first: " +
+    "how many there are of each status, then a table " +
     "with ID, status, agent, batch, time taken and description. `(resumed)` after an ID marks a task that got a " +
     "follow-up, `(forked)` one that began with a copy of a conversation. Use it to find an ID or to see what is still " +
     "running; it holds no results: asyncagents_output does. Do not call it again and again to wait for an end.",
@@ -108,7 +112,8 @@ const CLEAR: ToolDeclaration = {
   name: "asyncagents_clear",
   title: "Clear Background Tasks",
   description:
-    "Takes background tasks off this conversation's list: one (`task_id`), all of a batch (`batch_id`), or all there " +
+    "Takes background tasks off the list of this conversation (outside OpenCode: of the active OpenCode session): " +
+    "one (`task_id`), all of a batch (`batch_id`), or all there " +
     "are (neither). Tasks that are still running are cancelled first. The answer names what was cleared. Use it when " +
     "you need neither the tasks nor their results any more: a cleared task can no longer be read, resumed or listed.",
   input: {

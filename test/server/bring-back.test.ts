@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BringBackPlan, FileChoice } from "../../src/engine/bring-back.ts";
 import { Refusal } from "../../src/engine/errors.ts";
@@ -11,7 +11,7 @@ import {
   type AgentServer,
   type AgentWindow,
 } from "../support/agent-tools.ts";
-import { createSession, ended } from "../support/engine.ts";
+import { createSession, ended, storedMessages } from "../support/engine.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
 import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
@@ -157,14 +157,20 @@ describe("bringing an isolated task's work back", () => {
     });
 
   it("[ISO-5] lets the agent merge in its worktree; what it resolved is then brought back without a conflict", async () => {
-    const task = await launched("echo agent > both.txt; echo new > new.txt");
+    const task = await launched("echo agent > both.txt; echo agent > clean.txt; echo new > new.txt");
     repository.write("both.txt", "mine\n");
     repository.write("mine.txt", "also mine\n");
+    rmSync(join(repository.directory, "clean.txt"));
     const planned = await plan(task);
     const before = status();
     await window.engine.worktreeWork.letAgentMerge(task.id, planned);
     const merged = await ended(window, task.id);
     assert.equal(merged.resumeCount, 1);
+    const asked = (await storedMessages(server, task.id)).findLast(({ info }) => info.role === "user");
+    const prompt = asked?.parts.map(({ text }) => text).join("\n") ?? "";
+    assert.match(prompt, /^- both\.txt \(both sides changed the same part\)$/m);
+    assert.match(prompt, /^- clean\.txt \(the user deleted it, you changed it\)$/m);
+    rmSync(join(worktree(task), "clean.txt"), { force: true });
     assert.equal(status(), before);
     assert.match(readFileSync(join(worktree(task), "both.txt"), "utf8"), /^<{7} Your changes\nmine\n/);
     assert.equal(readFileSync(join(worktree(task), "mine.txt"), "utf8"), "also mine\n");

@@ -141,7 +141,7 @@ describe("prompts that the server accepts and loses", function () {
     const next = await open();
     const task = await ended(next, id, 60_000);
     assert.deepEqual([task.status, task.error?.name], ["error", "PromptLost"]);
-    assert.match(task.error?.message ?? "", /prompt was lost.*Retry/);
+    assert.match(task.error?.message ?? "", /prompt was lost.*Launch a new task/);
     await until("the notice", async () => (await notices(server, parent)).length === 1);
     assert.ok(!model.requests.some(({ sessionID }) => sessionID === id));
     await assert.rejects(next.engine.retry(id), /prompt of task .* no longer exists/);

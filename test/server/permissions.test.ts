@@ -207,6 +207,26 @@ describe("A task has at most the permissions of the agent that launched it", () 
       }
     });
 
+    it("[PRM-1] sends no message to a running task that is allowed more, but to one that isn't", async () => {
+      for (const [launcher, isSent] of [
+        ["build", false],
+        ["plan", true],
+      ] as const) {
+        const [parent, file] = [await createParent(), newFile()];
+        const gate = `${parent} at work`;
+        const prompt = script([{ text: "Begun.", gate }, { text: "Done." }]);
+        await task(parent, launcher, { agent: "worker", prompt });
+        await model.waitForRequest(({ step }) => step.gate === gate);
+        const [{ id }] = window.engine.list(parent) as [Task];
+        const call = await task(parent, "plan", { send_to: id, prompt: does(writing(file)) });
+        model.release(gate);
+        await told(await ended(window, id));
+        assert.match(call.text, isSent ? /^Sent/ : /is allowed more than you .*resume it/);
+        assert.equal((await calls(id, "write")).length, isSent ? 1 : 0);
+        assert.equal(existsSync(file), false, launcher);
+      }
+    });
+
     it("[PRM-1] adds no more rules when it resumes a task again", async () => {
       const parent = await createParent();
       const { id } = await hasDone(parent, "build", launching([]));

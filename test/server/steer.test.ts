@@ -210,6 +210,9 @@ describe("steering and continuing", () => {
     assert.equal(requestsOf(id).length, 2);
     await told(2);
     assert.equal(await noticesOf(), 2);
+    const [first, second] = await notices(server, parent);
+    assert.doesNotMatch(first?.hidden ?? "", /tasks finished/, "It goes on with the message.");
+    assert.match(second?.hidden ?? "", /tasks finished/);
   });
 
   it("[STE-1] a message that waits can be withdrawn, and then is not sent", async () => {

@@ -69,13 +69,20 @@ describe("Collisions", () => {
     refused("ses_a", /list\.txt/, ["/work/new.txt", FILE]);
     read("ses_a");
     begin("ses_a");
+    refused("ses_b", /^The task "Alpha" is changing, or was about to change, /);
+    wrote("ses_a");
     refused("ses_b", /^The task "Alpha" changed/);
+    read("ses_b");
+    begin("ses_a");
+    refused("ses_b", /^The task "Alpha" is changing, or was about to change, /);
   });
 
   it("treats a file that was never read as read when the session began", () => {
     wrote("ses_a");
     tell("ses_late", undefined);
     begin("ses_late");
+    refused("ses_a", /^Another session is changing, or was about to change, /);
+    wrote("ses_late");
     refused("ses_a", /^Another session changed/);
   });
 
@@ -87,10 +94,10 @@ describe("Collisions", () => {
 
   it("does not count a read during a write as a read of the result", () => {
     begin("ses_a");
-    refused("ses_b", /Alpha/);
+    refused("ses_b", /^The task "Alpha" is changing, or was about to change, \/work\/list\.txt after/);
     read("ses_b");
     wrote("ses_a");
-    refused("ses_b", /Alpha/);
+    refused("ses_b", /^The task "Alpha" changed/);
     read("ses_b");
     begin("ses_b");
   });

@@ -67,6 +67,7 @@ describe("A prompt that was sent", () => {
     const id = await launch();
     await pass(20);
     assert.equal(outcome(id), "error NeverStarted");
+    assert.match(window.engine.get(id)?.error?.message ?? "", /never stored its prompt\. Launch a new task/);
     assert.equal(told(), 1);
   });
 

@@ -82,7 +82,10 @@ describe("notices", () => {
     const changes = { files: [{ path: "a", kind: "added", added: 1, removed: 0 }], ref: "refs/r" } as const;
     const textAfter = (outcome: "broughtBack" | "branched" | "discarded"): string =>
       worktreeText("abcdef", { name: "a", directory: "/a", base: "abc123", outcome }, changes);
-    assert.match(textAfter("broughtBack"), /The user has brought its work back into the folder\./);
+    assert.match(
+      textAfter("broughtBack"),
+      /The user has brought its work, or the part of it that they chose, back into the folder\./,
+    );
     assert.match(textAfter("branched"), /The user has made a branch of its work\./);
     assert.match(textAfter("discarded"), /The user has discarded its work\..*\/r\.$/s);
     assert.doesNotMatch(textAfter("broughtBack"), /unchanged|your own tools/);
