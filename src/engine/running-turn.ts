@@ -58,8 +58,15 @@ export interface WorkingTurn extends TurnBase {
   readonly kind: "working";
   /** When an event last showed that the session is running, in milliseconds since 1970. 0 if unknown. */
   seenAtWork: number;
-  /** How long it waited for a user or while the machine slept, and when the current wait began, in milliseconds. */
-  waiting: { readonly total: number; readonly since: number | undefined };
+  /**
+   * How long it waited for a user or while the machine slept, in milliseconds; when the current wait began, and from
+   * when until when the last one was.
+   */
+  waiting: {
+    readonly total: number;
+    readonly since: number | undefined;
+    readonly last?: readonly [from: number, to: number];
+  };
 }
 
 /** What this process knows about the queued or running turn of a task. */

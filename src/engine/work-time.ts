@@ -31,8 +31,10 @@ export class WorkTime implements Disposable {
     const { startedAt, endedAt = startedAt, worked } = record;
     if (!turn) return worked ?? Math.max(0, endedAt - startedAt);
     if (turn.kind === "queued") return worked ?? 0;
-    const { total, since = now } = turn.waiting;
-    return (worked ?? 0) + Math.max(0, now - startedAt - total - Math.max(0, now - since));
+    const { total, since = now, last: [from, to] = [now, now] } = turn.waiting;
+    // A turn may have ended during its last wait, or before it.
+    const waited = total - Math.max(0, to - Math.max(from, now)) + Math.max(0, now - since);
+    return (worked ?? 0) + Math.max(0, now - startedAt - waited);
   }
 
   /** Subtracts a period of this many milliseconds until now, in which the machine slept. */
@@ -72,7 +74,8 @@ export class WorkTime implements Disposable {
 
   private noteWaited(entry: Entry, turn: WorkingTurn, ms: number): void {
     const waited = turn.waiting.total + ms;
-    turn.waiting = { total: waited, since: undefined };
+    const now = this.clock.now();
+    turn.waiting = { total: waited, since: undefined, last: [now - ms, now] };
     this.waitEnds.fire({ entry, waited });
   }
 }

@@ -55,8 +55,17 @@ export class WorktreeWork {
 
   async undoBringBack(taskID: string, done: Omit<BroughtBack, "texts">): Promise<void> {
     const entry = this.find(taskID);
-    await this.parts.git.undoBringBack(done);
-    await this.parts.worktrees.remake(entry);
+    const { git, worktrees, logger } = this.parts;
+    await git.undoBringBack(done);
+    try {
+      await worktrees.remake(entry);
+    } catch (error) {
+      // The work is no longer in the folder, with or without its worktree. Users can make that again.
+      logger.warn(
+        `Couldn't make the worktree of task ${shortID(entry.record.id)} again: ${messageOf(error)}`,
+      );
+      if (entry.record.worktree?.outcome) await worktrees.note(entry, { outcome: undefined });
+    }
   }
 
   /** Brings the folder's state into the worktree, and has the agent resolve the conflicts. */

@@ -308,6 +308,22 @@ describe("the budget guard", () => {
       assert.equal(calls("abort", id), 0);
     });
 
+  it("counts the work until a wait in which the server died, also of a turn that is found dead long after", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const id = await launch(window);
+    await clock.advance(2 * MINUTE);
+    server.ask(id);
+    await clock.advance(MINUTE);
+    window.engine.disconnect();
+    server.crash();
+    await clock.advance(15 * 60 * MINUTE);
+    await window.engine.connect();
+    await clock.advance(MINUTE);
+    assert.equal(outcome(window, id), "error Interrupted");
+    assert.equal(task(window, id).worked, 2 * MINUTE);
+  });
+
   it("starts no timer once it is disposed while it connects", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();
