@@ -213,7 +213,11 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
       if (!options.cancelRunning) throw stillRunning([entry.record.id]);
       await this.parts.ending.cancel(entry, by);
     }
-    const cleared = await this.mark(entry, { clearedAt: this.clock.now() });
+    const cleared = await entry.serial.run(async () => {
+      // It may have been resumed in the meantime.
+      if (isActive(entry.record)) throw stillRunning([entry.record.id]);
+      return this.markNow(entry, { clearedAt: this.clock.now() });
+    });
     if (options.deleteSession) await this.deleteSession(cleared.id);
     return cleared;
   }
@@ -348,16 +352,19 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
     }
   }
 
-  private mark(
-    entry: Entry,
-    facts: Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt" | "description">,
-  ): Promise<Task> {
-    return entry.serial.run(async () => {
-      await this.registry.storeThenShow(entry, { ...entry.record, ...facts });
-      return this.registry.snapshot(entry);
-    });
+  private mark(entry: Entry, facts: Facts): Promise<Task> {
+    return entry.serial.run(() => this.markNow(entry, facts));
+  }
+
+  /** Must be called from within the task's queue. */
+  private async markNow(entry: Entry, facts: Facts): Promise<Task> {
+    await this.registry.storeThenShow(entry, { ...entry.record, ...facts });
+    return this.registry.snapshot(entry);
   }
 }
+
+/** What a task's record can be given beside its turns. */
+type Facts = Pick<Partial<TaskRecord>, "clearedAt" | "retrievedAt" | "description">;
 
 /** Resolves to the results of all commands. If only some succeeded, rejects with what `partly` says. */
 async function allOf(

@@ -60,6 +60,13 @@ export class Resume {
     });
   }
 
+  /** Throws a {@link Refusal} if the task can't be resumed now. */
+  requireResumable(entry: Entry): void {
+    const at = this.parts.clock.now();
+    transition(entry.record, { type: "resume", at, promptMessageID: entry.record.promptMessageID });
+    this.parts.budget.requireRoomFor(entry);
+  }
+
   /**
    * Sends the message that waits for the end of a turn, if the task has completed. Never rejects: after a failure, the
    * message waits for the next connect.

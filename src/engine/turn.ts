@@ -18,8 +18,11 @@ export const STEERING_MARK = "asyncagentsSteering";
 export type Turn =
   /** The server does not have the complete prompt. */
   | { readonly kind: "unseen" }
-  /** The message is stored, but there is no answer to it yet: the prompt, or one that steers the task. */
-  | { readonly kind: "unanswered"; readonly asked: string }
+  /**
+   * The message is stored, but there is no answer to it yet: the prompt, or one that steers the task. `at` is when the
+   * last answer before it was complete, if there is one.
+   */
+  | { readonly kind: "unanswered"; readonly asked: string; readonly at?: number }
   /**
    * The model is writing an answer, or was interrupted. `mark` changes with every change; `at` is the latest time that
    * the answer shows.
@@ -67,7 +70,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   const end = endOfAnswers(answers, last, info.completed);
   if (end.kind === "failed" || end.kind === "aborted") return end;
   const steering = unansweredSteering(since);
-  return steering ? { kind: "unanswered", asked: steering.info.id } : end;
+  return steering ? { kind: "unanswered", asked: steering.info.id, at: end.at } : end;
 }
 
 /** How the turn has ended if its session is idle. The last answer is complete. */

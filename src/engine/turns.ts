@@ -270,9 +270,12 @@ export class TurnWatcher implements Disposable {
     if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
     const { promptMessageID, status } = entry.record;
-    const at = this.diedAt(entry);
     if (turn.kind === "unanswered")
-      return failed(at, turn.asked === promptMessageID ? NEVER_STARTED : NEVER_ANSWERED);
+      return failed(
+        this.diedAt(entry, turn.at),
+        turn.asked === promptMessageID ? NEVER_STARTED : NEVER_ANSWERED,
+      );
+    const at = this.diedAt(entry);
     return sent && status !== "resumed"
       ? failed(at, NEVER_STORED)
       : { type: "turn-failed", at, error: promptLost(entry.record), neverBegan: true };

@@ -73,6 +73,7 @@ export class WorktreeWork {
     const { git, worktrees, resume } = this.parts;
     const entry = this.find(taskID);
     await this.present(entry);
+    resume.requireResumable(entry);
     const worktree = await worktrees.release(entry);
     const base = await git.takeIn(worktree, plan);
     await worktrees.note(entry, { base });

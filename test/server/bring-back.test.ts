@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BringBackPlan, FileChoice } from "../../src/engine/bring-back.ts";
 import { Refusal } from "../../src/engine/errors.ts";
+import type { Budget } from "../../src/engine/limit.ts";
 import type { Task } from "../../src/engine/task.ts";
 import {
   inFolder,
@@ -22,6 +23,7 @@ describe("bringing an isolated task's work back", () => {
   let server: AgentServer;
   let repository: TestRepository;
   let window: AgentWindow;
+  const settings: { maxDepth: number; budget: Budget } = { maxDepth: 2, budget: {} };
   let parent: string;
 
   setUp(async (start) => {
@@ -33,7 +35,8 @@ describe("bringing an isolated task's work back", () => {
   beforeEach(async () => {
     repository = makeRepository({ "clean.txt": "1\n2\n3\n", "both.txt": "old\n", "mine.txt": "mine\n" });
     server = inFolder(base, repository.directory);
-    window = await openAgentWindow(server, { settings: { maxDepth: 2 } });
+    settings.budget = {};
+    window = await openAgentWindow(server, { settings });
     parent = await createSession(server);
   });
   afterEach(() => window.dispose());
@@ -155,6 +158,16 @@ describe("bringing an isolated task's work back", () => {
       assert.match(read("both.txt"), expected);
       assert.equal(outcome(task), "broughtBack");
     });
+
+  it("[ISO-5] merges nothing in the worktree if the agent can't be asked, because the task has used up its limit", async () => {
+    const task = await launched("echo agent > both.txt");
+    repository.write("both.txt", "mine\n");
+    const planned = await plan(task);
+    settings.budget = { taskMinutes: 0.000_01 };
+    await assert.rejects(window.engine.worktreeWork.letAgentMerge(task.id, planned), { code: "over-budget" });
+    assert.equal(readFileSync(join(worktree(task), "both.txt"), "utf8"), "agent\n");
+    assert.equal((await plan(task)).files[0]?.conflict, "content");
+  });
 
   it("[ISO-5] lets the agent merge in its worktree; what it resolved is then brought back without a conflict", async () => {
     const task = await launched("echo agent > both.txt; echo agent > clean.txt; echo new > new.txt");

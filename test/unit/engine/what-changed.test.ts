@@ -73,6 +73,25 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(below)?.status, "running");
   });
 
+  it("is nothing if a task is cleared while a follow-up to it is being sent: the clear is refused", async () => {
+    const id = await launch(parent);
+    server.finish(id, "Done.");
+    await settled();
+    const { session } = server;
+    let goOn: () => void = () => undefined;
+    server.session = async (sessionID) => {
+      server.session = session;
+      await new Promise<void>((resolve) => (goOn = resolve));
+      return session.call(server, sessionID);
+    };
+    const resuming = window.engine.resume(id, "More.");
+    await settled();
+    const clearing = assert.rejects(window.engine.clear(id), { code: "still-running" });
+    goOn();
+    await Promise.all([resuming, clearing]);
+    assert.deepEqual([window.engine.get(id)?.status, listed()], ["resumed", [id]]);
+  });
+
   it("is also a running subtask, whose notice is left out because its parent was stopped", async () => {
     const above = await launch(parent);
     const below = await launch(above);
