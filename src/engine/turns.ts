@@ -242,6 +242,7 @@ export class TurnWatcher implements Disposable {
     if (kind === "unanswered") {
       if (entry.turn) entry.turn.prompt = { kind: "stored" };
     } else if (await this.prompts.sendAgain(entry)) {
+      this.noteIdle(entry);
       if (!sentPrompt(entry)?.isDoubtful) return undefined;
     } else if (sent && mayBeStoredYet(sent, entry.turn?.lastError, now)) {
       return undefined;
@@ -263,6 +264,7 @@ export class TurnWatcher implements Disposable {
       entry.turn.suspicion = { mark: kind, since: now, restarted: true };
       const { id, agent, model } = entry.record;
       await this.server.prompt(id, { messageID: turn.asked, agent, model, parts: [] });
+      this.noteIdle(entry, turn.at);
       return undefined;
     }
     const hasHadItsTime = sent && !sent.isDoubtful;
@@ -288,6 +290,14 @@ export class TurnWatcher implements Disposable {
   private diedAt({ record: { startedAt } }: Entry, trace = startedAt): number {
     const now = this.clock.now();
     return this.connectedAt <= startedAt ? now : Math.min(now, Math.max(startedAt, trace, this.lostAt));
+  }
+
+  /** A turn that begins only now, or again, has not worked since it should have begun or since its last trace. */
+  private noteIdle({ turn, record: { startedAt } }: Entry, trace = startedAt): void {
+    if (turn?.kind !== "working") return;
+    const now = this.clock.now();
+    const { waiting } = turn;
+    turn.waiting = { ...waiting, total: Math.max(waiting.total, now - Math.max(startedAt, trace)) };
   }
 
   private confirmed({ turn }: Entry, mark: string): boolean {

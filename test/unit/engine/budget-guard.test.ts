@@ -6,6 +6,7 @@ import type { Task } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { until } from "../../support/wait.ts";
 import { NO_TOKENS } from "./builders.ts";
 
 const MINUTE = 60_000;
@@ -307,6 +308,31 @@ describe("the budget guard", () => {
       assert.equal(told(), 1);
       assert.equal(calls("abort", id), 0);
     });
+
+  it("does not count the time until a prompt is started that the server had left unanswered", async () => {
+    budget = { taskMinutes: 10 };
+    server = new MemoryServer({ now: () => clock.now(), stepwise: true });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    const window = await open();
+    const { id } = await window.engine.launch({
+      prompt: "Work.",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+    window.engine.disconnect();
+    server.crash();
+    await clock.advance(60 * MINUTE);
+    await window.engine.connect();
+    await until("the prompt to be started", async () => {
+      await clock.advance(1_000);
+      return server.running().has(id);
+    });
+    server.begin(id);
+    await clock.advance(MINUTE);
+    assert.equal(outcome(window, id), "running");
+    await clock.advance(10 * MINUTE);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+  });
 
   it("counts the work until a wait in which the server died, also of a turn that is found dead long after", async () => {
     budget = { taskMinutes: 10 };
