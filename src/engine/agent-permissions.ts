@@ -4,7 +4,8 @@ import { evaluate, isWithin, restrict, sharedDenials } from "./permissions.ts";
 import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentInfo, PermissionRule } from "./server-model.ts";
-import { shortID, type TaskRecord } from "./task.ts";
+import type { Entry } from "./registry.ts";
+import { isStopped, shortID, type TaskRecord } from "./task.ts";
 
 /** An agent's call that starts work in another session. */
 export interface AgentCall {
@@ -82,6 +83,26 @@ async function missingLimits(
   const caller = await readCallingAgent(call, server, catalog);
   caller.requireMayLaunch(agent);
   return caller.limits(agent, await server.permissions(id));
+}
+
+/**
+ * Takes note of whether the task in which an agent works has been stopped. The function that it returns throws a
+ * {@link Refusal} if that was done since: what the agent was about to start would no longer be stopped with its task.
+ */
+export function watchForStop(
+  registry: { above(id: string): Iterable<string>; entry(id: string): Entry | undefined },
+  callingSessionID: string,
+): () => void {
+  const isOver = (): boolean =>
+    [callingSessionID, ...registry.above(callingSessionID)].some((id) => {
+      const entry = registry.entry(id);
+      return entry !== undefined && isStopped(entry.record);
+    });
+  const wasOver = isOver();
+  return () => {
+    if (!wasOver && isOver())
+      throw new Refusal("wrong-status", sentence("Nothing was started, because your task has been stopped."));
+  };
 }
 
 /** An agent that delegates work to other agents, which must not be allowed more than it is. */

@@ -1,4 +1,4 @@
-import { readCallingAgent } from "./agent-permissions.ts";
+import { readCallingAgent, watchForStop } from "./agent-permissions.ts";
 import { isStored, type PromptSender } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { BudgetUse } from "./budget-use.ts";
@@ -192,6 +192,7 @@ export class Launcher {
     const { server, clock, random, worktrees } = this.parts;
     const { agent, model, parentMessageID, batchID, startsNow, permission, opening, place } = settled;
     const { parentSessionID, launchedBy, callID, fork, insteadOf } = input;
+    const requireGoingOn = watchForStop(this.registry, parentSessionID);
     const description = describe(input);
     const worktree = await worktrees.make(place, description);
     const now = clock.now();
@@ -237,6 +238,14 @@ export class Launcher {
       throw error;
     });
     const entry = this.registry.applySession(session);
+    try {
+      // From here on, the task is stopped with its parent.
+      if (launchedBy === "agent") requireGoingOn();
+    } catch (error) {
+      this.registry.discard(promptMessageID);
+      if (worktree) await worktrees.removeUnused(worktree);
+      throw error;
+    }
     if (worktree) await worktrees.claim(worktree);
     if (entry) return entry;
     throw new ServerFailure(

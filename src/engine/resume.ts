@@ -1,5 +1,5 @@
 import type { Adoption } from "./adoption.ts";
-import { limitToCaller, type AgentCall } from "./agent-permissions.ts";
+import { limitToCaller, watchForStop, type AgentCall } from "./agent-permissions.ts";
 import { isStored, type PromptSender } from "./arrival.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
@@ -96,6 +96,7 @@ export class Resume {
     const { server, clock, random, registry, catalog, budget, notices, prompts, turns, worktrees } =
       this.parts;
     const call = by === "waited" ? undefined : by;
+    const requireGoingOn = call && watchForStop(registry, call.sessionID);
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
     // Throws a refusal before anything has been done.
@@ -115,6 +116,7 @@ export class Resume {
     const resumed = { ...transition(before, event), callID: call?.callID, followUp };
     await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
     try {
+      requireGoingOn?.();
       await prompts.send(entry, { text: prompt });
     } catch (error) {
       await registry.showThenStore(entry, before).catch(() => undefined);

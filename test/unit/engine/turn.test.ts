@@ -92,7 +92,7 @@ describe("the state of a turn", () => {
       info,
       parts: parts.flatMap((part) => (part.type === "text" ? [{ ...part, metadata }] : [])),
     };
-    const unanswered = { kind: "unanswered", asked: "msg_steering" };
+    const unanswered = { kind: "unanswered", asked: "msg_steering", at: 2_000 };
 
     it("unanswered until a model was asked with the message, even if it was stored before the answer", () => {
       const before = answer({ completed: 2_000, finish: "end" });

@@ -73,6 +73,39 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(below)?.status, "running");
   });
 
+  it("is, of a launch or resume by an agent whose task is stopped meanwhile, nothing: neither runs", async () => {
+    const above = await launch(parent);
+    const resumed = await launch(above);
+    server.finish(resumed, "Done.");
+    await settled();
+    const held: (() => void)[] = [];
+    const hold = (): Promise<void> => new Promise((resolve) => held.push(resolve));
+    const { createSession, session } = server;
+    server.createSession = async (...args) => {
+      await hold();
+      return createSession.call(server, ...args);
+    };
+    server.session = async (...args) => {
+      if (args[0] === resumed) await hold();
+      return session.call(server, ...args);
+    };
+    const calls = [launch(above), window.engine.resume(resumed, "More.", { sessionID: above })].map((call) =>
+      assert.rejects(call, { code: "wrong-status", message: /your task has been stopped/ }),
+    );
+    await settled();
+    assert.equal(held.length, 2);
+    await window.engine.cancel(above);
+    for (const release of held) release();
+    await Promise.all(calls);
+    await settled();
+    // The conversation that was told of the cancelled task answers.
+    assert.deepEqual([...server.running().keys()], [parent]);
+    assert.deepEqual(
+      window.engine.list(above).map(({ id, status }) => [id, status]),
+      [[resumed, "completed"]],
+    );
+  });
+
   it("is nothing if a task is cleared while a follow-up to it is being sent: the clear is refused", async () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
