@@ -77,8 +77,7 @@ export class MessageBox {
   done(returned: ReturnedText | undefined): void {
     if (this.sending) this.text.value = "";
     this.sending = false;
-    const { text, error } = returned ?? { text: "" };
-    this.takeBack({ text, error: error && this.context.l10n.t("The message was not sent: {0}", error) });
+    this.takeBack(returned ?? { text: "" });
   }
 
   /** Puts a text before what is written in the box. */

@@ -18,7 +18,12 @@ export interface PageState {
 /** The user's input for a request: the rejection message, or for each question the options and a custom answer. */
 export interface ReplyDraft {
   readonly message?: string;
-  readonly answers?: readonly { readonly chosen: readonly string[]; readonly own: string }[];
+  readonly answers?: readonly {
+    readonly chosen: readonly string[];
+    readonly own: string;
+    /** Whether the custom answer is selected, and not just typed. */
+    readonly takesOwn: boolean;
+  }[];
 }
 
 /** The part of the editor's webview API that the page uses. */

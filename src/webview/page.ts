@@ -104,6 +104,8 @@ export class Page {
   private task: TaskView | undefined;
   private connection: ConnectionView = "connected";
   private isLoaded = false;
+  /** Whether the page says that loading failed, and offers to try again. */
+  private hasFailedToLoad = false;
   private isGone = false;
   private announced = "";
   /** The text field that has the focus, or had it last. */
@@ -256,6 +258,7 @@ export class Page {
 
   private showConnection(connection: ConnectionView): void {
     this.connection = connection;
+    this.hasFailedToLoad = false;
     this.banner.showConnection(connection);
     this.showPlaceholder();
     if (connection === "disconnected")
@@ -264,6 +267,7 @@ export class Page {
 
   private didLoad(): void {
     this.isLoaded = true;
+    this.hasFailedToLoad = false;
     this.earlier.hidden = !this.conversation.hasEarlier;
     this.showPlaceholder();
     this.restoreReadingPosition();
@@ -276,6 +280,7 @@ export class Page {
   private showPlaceholder(): void {
     const { l10n } = this.context;
     this.placeholder.hidden = !this.conversation.isEmpty || this.isGone;
+    if (this.hasFailedToLoad) return;
     if (this.isLoaded)
       this.placeholder.textContent = this.task?.activity
         ? l10n.t("The conversation appears here once the task starts.")
@@ -289,6 +294,7 @@ export class Page {
 
   private showLoadFailure(message: string): void {
     const { l10n, post } = this.context;
+    this.hasFailedToLoad = true;
     this.placeholder.hidden = false;
     this.placeholder.replaceChildren(
       h(

@@ -21,12 +21,12 @@ export class QuestionForm {
     private readonly onDidEdit: (draft: ReplyDraft) => void,
   ) {
     this.fields = request.questions.map((question, index) => this.field(question, index));
-    for (const [index, { chosen, own }] of (draft?.answers ?? []).entries()) {
+    for (const [index, { chosen, own, takesOwn }] of (draft?.answers ?? []).entries()) {
       const field = this.fields[index];
       for (const { answer, input } of field?.options ?? []) input.checked = chosen.includes(answer);
       if (!field?.own) continue;
       field.own.text.value = own;
-      field.own.input.checked = own !== "";
+      field.own.input.checked = takesOwn;
     }
   }
 
@@ -96,5 +96,6 @@ function draftOf({ options, own }: Field): NonNullable<ReplyDraft["answers"]>[nu
   return {
     chosen: options.filter(({ input }) => input.checked).map(({ answer }) => answer),
     own: own?.text.value ?? "",
+    takesOwn: own?.input.checked === true,
   };
 }

@@ -48,7 +48,7 @@ export function openSession(
         const message =
           error === undefined
             ? vscode.l10n.t("The message was withdrawn.")
-            : vscode.l10n.t("The message was not sent: {0}", error);
+            : vscode.l10n.t("Your message came back: {0}", error);
         void orShow(offerCopy(message, text, vscode.window.showWarningMessage));
       },
       describe: humanMessage,

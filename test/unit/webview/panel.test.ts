@@ -331,7 +331,7 @@ describe("the output panel", () => {
     await box.press("Enter");
     await panel.page
       .getByRole("alert")
-      .getByText("The message was not sent: Task 1 has completed.")
+      .getByText("Task 1 has completed.")
       .waitFor();
     assert.equal(await box.inputValue(), "Wait");
     assert.deepEqual(sent, [
@@ -642,6 +642,19 @@ describe("the output panel", () => {
       await replied("que_1", { type: "question", answers: [["DuckDB"], ["Lint", "Types"]] });
     });
 
+    it("keep which answer is selected, also if another one was typed before", async () => {
+      await ask([question]);
+      await panel.page.getByRole("checkbox", { name: "Lint" }).check();
+      await panel.page.getByRole("textbox", { name: "Other answer" }).fill("DuckDB");
+      await panel.page.getByRole("radio", { name: /Postgres/ }).check();
+      const kept = await settledState(panel);
+      await panel.close();
+      await ask([question], { state: kept });
+      assert.equal(await panel.page.getByRole("textbox", { name: "Other answer" }).inputValue(), "DuckDB");
+      await button("Submit").click();
+      await replied("que_1", { type: "question", answers: [["Postgres"], ["Lint"]] });
+    });
+
     it("with a question can be dismissed", async () => {
       await ask([question]);
       await button("Dismiss").click();
@@ -900,6 +913,9 @@ describe("the output panel", () => {
       transcript: () => (fail ? Promise.reject(new Error("status 500")) : Promise.resolve(transcript)),
     });
     await text("status 500").waitFor();
+    panel.setTask(fakeTask({ cost: 3.5 }));
+    await panel.page.locator(".facts", { hasText: "$3.50" }).waitFor();
+    assert.ok(await text("status 500").isVisible());
     fail = false;
     await button("Try Again").click();
     await text("Go").waitFor();
