@@ -329,10 +329,7 @@ describe("the output panel", () => {
     refuse = true;
     await box.fill("Wait");
     await box.press("Enter");
-    await panel.page
-      .getByRole("alert")
-      .getByText("Task 1 has completed.")
-      .waitFor();
+    await panel.page.getByRole("alert").getByText("Task 1 has completed.").waitFor();
     assert.equal(await box.inputValue(), "Wait");
     assert.deepEqual(sent, [
       ["Leave the tests", false],
