@@ -192,7 +192,11 @@ async function privateMembers(bundle) {
 
 /** Minifies what the extension host reads once more: another minifier shortens what the bundler leaves. */
 async function minifyAgain({ outputs }) {
-  const minify = { compress: { ecma: 2022, passes: 3, unsafe_arrows: true }, mangle: true, module: true };
+  const minify = {
+    compress: { ecma: 2022, passes: 3, unsafe_arrows: true, unsafe_methods: true },
+    mangle: true,
+    module: true,
+  };
   for (const [file, output] of Object.entries(outputs)) {
     const { code } = await transform(readFileSync(file, "utf8"), {
       jsc: { target: "es2023", minify },

@@ -192,7 +192,7 @@ export interface TextQuestion<B> extends Heading {
   readonly problem?: string | undefined;
   /** The error in a text; undefined if it is valid. */
   readonly validate: (text: string) => string | undefined;
-  /** Receives the text when the box is closed, in whatever way. */
+  /** Receives the text as it is typed, and when the box is closed, in whatever way. */
   readonly keep?: (text: string) => void;
   readonly buttons?: readonly (StepButton<B> | InsertButton)[];
   /** Closes the box when aborted. */
@@ -218,6 +218,8 @@ export function askText<B = never>(question: TextQuestion<B>): Promise<Answer<st
     input.onDidChangeValue(() => {
       input.validationMessage = undefined;
       explain();
+      // The same question can be asked again while this one is open, or the window can be closed.
+      keep?.(input.value);
     });
     input.onDidAccept(() => {
       input.validationMessage = validate(input.value);

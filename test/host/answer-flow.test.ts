@@ -102,6 +102,22 @@ describe("a half-written answer", () => {
     await again;
   });
 
+  it("is there if the question is asked again while it is open, and kept when both are closed", async () => {
+    const first = answerRequest(context, open);
+    const firstBox = box;
+    firstBox.write("The second one, as");
+    const second = answerRequest(context, open);
+    assert.equal(box.value, "The second one, as");
+    firstBox.hide();
+    box.hide();
+    await Promise.all([first, second]);
+
+    const again = answerRequest(context, open);
+    assert.equal(box.value, "The second one, as");
+    box.hide();
+    await again;
+  });
+
   it("is kept if it can't be sent, and asked for again", async () => {
     const failures = [new Error("no connection")];
     const refusing = {

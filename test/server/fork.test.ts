@@ -903,7 +903,7 @@ describe("Forks", () => {
         const task = await forks.ended({ id: await halfBuilt() });
         assert.equal(task.status, "error");
         assert.deepEqual(forks.requestsOf(task), []);
-        assert.match(task.error?.message ?? "", /Retry the task as a new one/);
+        assert.match(task.error?.message ?? "", /Launch a new task instead/);
       });
 
       it("a repeated call builds it again", async () => {

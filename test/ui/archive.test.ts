@@ -94,11 +94,14 @@ describe("cleared tasks, in a real editor", function () {
     await row("Cleared, 1").waitFor();
     const del = (): Promise<void> => workbench.contextMenu(row(ISOLATED), "Delete Task Permanently");
     await del();
+    await inDialog("Permanently delete", "Cancel");
+    await del();
+    await inDialog("Permanently delete", "Delete");
     await inDialog("Discard the work of", "Cancel");
     await row(ISOLATED).waitFor();
     await del();
-    await inDialog("Discard the work of", "Discard");
     await inDialog("Permanently delete", "Delete");
+    await inDialog("Discard the work of", "Discard");
     await row("Cleared").waitFor({ state: "detached" });
     await until("the row to go", async () => (await row(ISOLATED).count()) === 0);
   });

@@ -269,6 +269,17 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
+  it("reverts by keyboard what is selected in the list, not the file whose diff is open beside it", async () => {
+    await workbench.clickRow(row("old.js"));
+    await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();
+    await workbench.clickRow(row("All Changes"));
+    await workbench.pressAfterCtrlK("a", "u");
+    const asked = workbench.dialog(`Revert one file that "${TASK}" changed?`);
+    await button(asked, "Cancel").click();
+    await asked.waitFor({ state: "detached" });
+    assert.ok(!existsSync(at("src/old.js")));
+  });
+
   it("reverts a file by keyboard", async () => {
     await workbench.clickRow(row("old.js"));
     await workbench.tab(`old.js (Changes: ${TASK})`).waitFor();

@@ -419,7 +419,7 @@ describe("worktrees in a real editor", () => {
     await pictures("clean-up");
     await item.click();
     await workbench.quickInput.accept();
-    const asked = workbench.dialog("Remove worktrees whose work hasn't been brought back?");
+    const asked = workbench.dialog("Remove worktrees that contain changes?");
     await asked.getByText(`${DISCARDED}: 1 file changed`).waitFor();
     await pictures("clean-up-question");
     assert.ok(existsSync(worktree));

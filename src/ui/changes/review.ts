@@ -160,10 +160,14 @@ export class Review implements vscode.Disposable {
     return [...new Map(shown.map((change) => [change.taskID, change])).values()];
   }
 
-  /** What a keybinding refers to: the file of the active diff editor, otherwise the row selected in the list. */
-  get current(): ReviewedFile | ChangeNode | AllChangesNode | undefined {
+  /**
+   * What a keybinding refers to: the row selected in the list if the list has the focus, as a diff editor can be active
+   * beside it; otherwise the file of the active diff editor.
+   */
+  current(where: unknown): ReviewedFile | ChangeNode | AllChangesNode | undefined {
     const { activeTab } = vscode.window.tabGroups.activeTabGroup;
-    return (activeTab && shownChange(activeTab)) ?? this.view.selected;
+    const shown = where !== "list" && activeTab ? shownChange(activeTab) : undefined;
+    return shown ?? this.view.selected;
   }
 
   /** The task whose changes are listed. */

@@ -204,9 +204,11 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
     const own = (current = {});
     const items: HitItem[] = [];
     const ids = searched();
+    let failed = 0;
     for (const [index, id] of ids.entries()) {
       list.title = vscode.l10n.t("{0} ({1} of {2})", heading, index, ids.length);
       const hits = await known.search(id, query).catch((error: unknown) => {
+        failed++;
         logger.warn(`Couldn't search ${id}: ${String(error)}`);
         return [];
       });
@@ -219,7 +221,12 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
       list.activeItems = active;
       if (items.length >= MAX_HITS) break;
     }
-    list.title = items.length > 0 ? heading : vscode.l10n.t("Search All Outputs: No Results");
+    list.title =
+      failed > 0
+        ? vscode.l10n.t("Search All Outputs: {0} Couldn't Be Read", failed)
+        : items.length > 0
+          ? heading
+          : vscode.l10n.t("Search All Outputs: No Results");
     list.busy = false;
     list.items = items;
   };

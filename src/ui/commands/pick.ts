@@ -281,7 +281,9 @@ async function shownChanges(
   const review = await context.review();
   if (argument instanceof vscode.Uri) return pickShown(context, review.shownChanges(argument), title);
   const row =
-    argument instanceof ChangeNode || argument instanceof AllChangesNode ? argument : review.current;
+    argument instanceof ChangeNode || argument instanceof AllChangesNode
+      ? argument
+      : review.current(argument);
   return row instanceof ChangeNode ? { taskID: row.taskID, path: row.change.path } : row;
 }
 

@@ -341,11 +341,6 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
   const cleared = await pickCleared(context, argument, selection, title);
   const [first, ...others] = cleared;
   if (!first) return;
-  for (const { id } of cleared.filter((child) => holdsWork(child))) {
-    await discardWork(context, id);
-    const left = context.known.child(id);
-    if (left && holdsWork(left)) return;
-  }
   const question =
     others.length === 0
       ? vscode.l10n.t('Permanently delete "{0}"?', nameOf(first))
@@ -354,6 +349,11 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
     "This also deletes the conversation and all subtasks from OpenCode, and can't be undone.",
   );
   if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
+  for (const { id } of cleared.filter((child) => holdsWork(child))) {
+    await discardWork(context, id);
+    const left = context.known.child(id);
+    if (left && holdsWork(left)) return;
+  }
   await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, ({ id }) =>
     context.tasks.clear(id, { cancelRunning: true, deleteSession: true }),
   );

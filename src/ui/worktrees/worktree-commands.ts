@@ -129,7 +129,7 @@ function hasWork({ files, commits }: ListedWorktree): boolean {
 
 function confirmRemoval(items: readonly WorktreeItem[]): Promise<boolean> {
   const detail = items.map(({ label, detail }) => `${label}: ${detail}`).join("\n");
-  const question = vscode.l10n.t("Remove worktrees whose work hasn't been brought back?");
+  const question = vscode.l10n.t("Remove worktrees that contain changes?");
   const hint = vscode.l10n.t("The state of each is kept under a Git ref, except for ignored files.");
   return isAgreed(question, vscode.l10n.t("Remove"), `${detail}\n\n${hint}`);
 }
