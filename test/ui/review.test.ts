@@ -278,6 +278,9 @@ describe("reviewing what a task changed, in a real editor", () => {
     await button(asked, "Cancel").click();
     await asked.waitFor({ state: "detached" });
     assert.ok(!existsSync(at("src/old.js")));
+    // The click that selected the row has collapsed it.
+    await workbench.clickRow(row("All Changes"));
+    await row("old.js").waitFor();
   });
 
   it("reverts a file by keyboard", async () => {

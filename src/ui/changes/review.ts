@@ -164,9 +164,9 @@ export class Review implements vscode.Disposable {
    * What a keybinding refers to: the row selected in the list if the list has the focus, as a diff editor can be active
    * beside it; otherwise the file of the active diff editor.
    */
-  current(where: unknown): ReviewedFile | ChangeNode | AllChangesNode | undefined {
+  current(isInList: boolean): ReviewedFile | ChangeNode | AllChangesNode | undefined {
     const { activeTab } = vscode.window.tabGroups.activeTabGroup;
-    const shown = where !== "list" && activeTab ? shownChange(activeTab) : undefined;
+    const shown = isInList || !activeTab ? undefined : shownChange(activeTab);
     return shown ?? this.view.selected;
   }
 

@@ -239,7 +239,8 @@ export type PickedChanges = ChangedBy & { readonly change: FileChange | undefine
 
 /**
  * The changes that a command is about: those of the given row or diff editor; for a task ID, those that the user picks;
- * without an argument, those in front of the user, otherwise those of the listed task, or of one that they pick.
+ * for `true`, as the keys in the list of changes have it, those of its selected row; without an argument, those in front
+ * of the user, otherwise those of the listed task, or of one that they pick.
  */
 export async function pickChanges(
   context: ReviewContext,
@@ -283,7 +284,7 @@ async function shownChanges(
   const row =
     argument instanceof ChangeNode || argument instanceof AllChangesNode
       ? argument
-      : review.current(argument);
+      : review.current(argument === true);
   return row instanceof ChangeNode ? { taskID: row.taskID, path: row.change.path } : row;
 }
 
