@@ -272,25 +272,29 @@ export class TaskWorktrees implements Disposable {
 
   /** Removes the worktree of a task. Its state is kept, so that it can be made again. */
   async remove(entry: Entry): Promise<void> {
-    const { worktrees } = this.ports;
-    await worktrees.remove(await this.release(entry));
+    await this.released(entry, (worktree) => this.ports.worktrees.remove(worktree));
     this.changed.fire();
   }
 
-  /** Makes the server release the worktree of a task. Throws a {@link Refusal} if something is running in it. */
-  async release(entry: Entry): Promise<TaskWorktree> {
+  /**
+   * Has the server release the worktree of a task, and uses it, while the task can't be resumed. Throws a
+   * {@link Refusal} if something is running in it.
+   */
+  released<T>(entry: Entry, use: (worktree: TaskWorktree) => Promise<T>): Promise<T> {
     const worktree = this.requireOwn(entry);
-    const { id } = entry.record;
-    const isBusy = [id, ...this.registry.descendantsOf(id).map((session) => session.id)].some(
-      (sessionID) => this.ownerOf(sessionID) === entry && this.isRunning(sessionID),
-    );
-    if (isBusy)
-      throw new Refusal(
-        "still-running",
-        sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
+    return entry.serial.run(async () => {
+      const { id } = entry.record;
+      const isBusy = [id, ...this.registry.descendantsOf(id).map((session) => session.id)].some(
+        (sessionID) => this.ownerOf(sessionID) === entry && this.isRunning(sessionID),
       );
-    await this.ports.server.releaseDirectory(worktree.directory);
-    return worktree;
+      if (isBusy)
+        throw new Refusal(
+          "still-running",
+          sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
+        );
+      await this.ports.server.releaseDirectory(worktree.directory);
+      return use(worktree);
+    });
   }
 
   /**

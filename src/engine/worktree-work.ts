@@ -74,8 +74,7 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     await this.present(entry);
     resume.requireResumable(entry);
-    const worktree = await worktrees.release(entry);
-    const base = await git.takeIn(worktree, plan);
+    const base = await worktrees.released(entry, (worktree) => git.takeIn(worktree, plan));
     await worktrees.note(entry, { base });
     return resume.run(entry.record.id, mergePrompt(plan));
   }
@@ -92,7 +91,7 @@ export class WorktreeWork {
     const { git, worktrees } = this.parts;
     const entry = this.find(taskID);
     await this.present(entry);
-    const ref = await git.discard(await worktrees.release(entry));
+    const ref = await worktrees.released(entry, (worktree) => git.discard(worktree));
     await worktrees.note(entry, { outcome: "discarded" });
     return ref;
   }

@@ -159,6 +159,26 @@ describe("bringing an isolated task's work back", () => {
       assert.equal(outcome(task), "broughtBack");
     });
 
+  it("while a worktree is discarded, its task is not resumed there", async () => {
+    const task = await launched("echo new > new.txt");
+    const real = window.connection.server;
+    const { releaseDirectory } = real;
+    let resuming: Promise<unknown> = Promise.resolve();
+    real.releaseDirectory = async (directory) => {
+      resuming = assert.rejects(window.engine.resume(task.id, "More."), { code: "worktree-gone" });
+      // More requests than a resume needs.
+      for (let made = 0; made < 20; made++) await real.statuses();
+      await releaseDirectory.call(real, directory);
+    };
+    try {
+      await window.engine.worktreeWork.discard(task.id);
+      await resuming;
+    } finally {
+      real.releaseDirectory = releaseDirectory;
+    }
+    assert.deepEqual([window.engine.get(task.id)?.status, outcome(task)], ["completed", "discarded"]);
+  });
+
   it("[ISO-5] merges nothing in the worktree if the agent can't be asked, because the task has used up its limit", async () => {
     const task = await launched("echo agent > both.txt");
     repository.write("both.txt", "mine\n");
