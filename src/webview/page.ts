@@ -103,9 +103,7 @@ export class Page {
   private readonly opened: Set<string>;
   private task: TaskView | undefined;
   private connection: ConnectionView = "connected";
-  private isLoaded = false;
-  /** Whether the page says that loading failed, and offers to try again. */
-  private hasFailedToLoad = false;
+  private loading: "in-progress" | "failed" | "done" = "in-progress";
   private isGone = false;
   private announced = "";
   /** The text field that has the focus, or had it last. */
@@ -230,8 +228,7 @@ export class Page {
 
   /** A selection of everything has only the rows that are in the page, so the extension copies the whole. */
   private onCopy(event: ClipboardEvent): void {
-    if (isTextField(event.target)) return;
-    if (!document.getSelection()?.containsNode(this.list.element)) return;
+    if (isTextField(event.target) || !document.getSelection()?.containsNode(this.list.element)) return;
     event.preventDefault();
     this.context.post({ type: "copy-conversation" });
   }
@@ -258,7 +255,7 @@ export class Page {
 
   private showConnection(connection: ConnectionView): void {
     this.connection = connection;
-    this.hasFailedToLoad = false;
+    if (this.loading === "failed") this.loading = "in-progress";
     this.banner.showConnection(connection);
     this.showPlaceholder();
     if (connection === "disconnected")
@@ -266,8 +263,7 @@ export class Page {
   }
 
   private didLoad(): void {
-    this.isLoaded = true;
-    this.hasFailedToLoad = false;
+    this.loading = "done";
     this.earlier.hidden = !this.conversation.hasEarlier;
     this.showPlaceholder();
     this.restoreReadingPosition();
@@ -280,8 +276,8 @@ export class Page {
   private showPlaceholder(): void {
     const { l10n } = this.context;
     this.placeholder.hidden = !this.conversation.isEmpty || this.isGone;
-    if (this.hasFailedToLoad) return;
-    if (this.isLoaded)
+    if (this.loading === "failed") return;
+    if (this.loading === "done")
       this.placeholder.textContent = this.task?.activity
         ? l10n.t("The conversation appears here once the task starts.")
         : l10n.t("No messages in this task.");
@@ -294,7 +290,7 @@ export class Page {
 
   private showLoadFailure(message: string): void {
     const { l10n, post } = this.context;
-    this.hasFailedToLoad = true;
+    this.loading = "failed";
     this.placeholder.hidden = false;
     this.placeholder.replaceChildren(
       h(

@@ -6,6 +6,7 @@ import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { AllTasks, routedCommands } from "../../src/ui/folders/all-tasks.ts";
+import { connectionOf } from "../../src/ui/output/open-session.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
 import { BatchNode, ChildNode, FolderNode, type Node } from "../../src/ui/tree/items.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
@@ -101,6 +102,19 @@ describe("the tree of several folders", () => {
     assert.match(String(docs?.description), /^OpenCode wasn't found\./);
     assert.ok(typeof docs?.tooltip === "string");
     assert.match(docs.tooltip, /OpenCode wasn't found\. Install it\.$/);
+  });
+
+  it("the overview is connected once one is, the output of an unknown task once all are", async () => {
+    const { tasks } = await add("api", 1);
+    await add("web", 0, { kind: "disconnected" });
+    await workspace.open();
+    const { folders } = workspace;
+    assert.deepEqual(
+      [undefined, tasks[0], "ses_unknown"].map((id) => connectionOf(folders, id)),
+      ["connected", "connected", "disconnected"],
+    );
+    workspace.remove("api");
+    assert.equal(connectionOf(folders), "disconnected");
   });
 
   it("with twenty folders, a change in one redraws no row of the others", async () => {

@@ -57,13 +57,14 @@ export function openSession(
   );
 }
 
-/** The connection of a session's folder, or of all folders together. */
+/** The connection of a session's folder, or of all folders together: connected if one is, as others need not be. */
 export function connectionOf(folders: Folders, taskID?: string): ConnectionView {
   const folder = taskID === undefined ? undefined : folders.of(taskID);
-  // A session that no folder knows may belong to any folder that isn't connected.
   const kinds = (folder ? [folder] : folders.all).map(({ connector }) => connectionView(connector.state));
   if (kinds.includes("connecting")) return "connecting";
-  return kinds.includes("disconnected") || kinds.length === 0 ? "disconnected" : "connected";
+  // A session that no folder knows may belong to any folder that isn't connected.
+  const isMissing = taskID !== undefined && kinds.includes("disconnected");
+  return isMissing || !kinds.includes("connected") ? "disconnected" : "connected";
 }
 
 function connectionView({ kind }: ConnectionState): ConnectionView {
