@@ -86,8 +86,8 @@ async function missingLimits(
 }
 
 /**
- * Takes note of whether the task in which an agent works has been stopped. The function that it returns throws a
- * {@link Refusal} if that was done since: what the agent was about to start would no longer be stopped with its task.
+ * Takes note of whether the task in which an agent works ended early. The function that it returns throws a
+ * {@link Refusal} if it did since: what the agent was about to start would no longer be stopped with its task.
  */
 export function watchForStop(
   registry: { above(id: string): Iterable<string>; entry(id: string): Entry | undefined },
@@ -101,7 +101,7 @@ export function watchForStop(
   const wasOver = isOver();
   return () => {
     if (!wasOver && isOver())
-      throw new Refusal("wrong-status", sentence("Nothing was started, because your task has been stopped."));
+      throw new Refusal("wrong-status", sentence("Nothing was started, because your task was stopped or failed."));
   };
 }
 

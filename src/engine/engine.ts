@@ -209,15 +209,17 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
   async clear(taskID: string, options: ClearOptions = {}, by: Caller = "person"): Promise<Task> {
     const entry = this.registry.find(taskID);
     if (options.deleteSession) this.parts.worktrees.requireNone(entry.record.id);
-    if (isActive(entry.record)) {
-      if (!options.cancelRunning) throw stillRunning([entry.record.id]);
-      await this.parts.ending.cancel(entry, by);
-    }
-    const cleared = await entry.serial.run(async () => {
+    let cleared: Task | undefined;
+    while (!cleared) {
+      if (isActive(entry.record)) {
+        if (!options.cancelRunning) throw stillRunning([entry.record.id]);
+        await this.parts.ending.cancel(entry, by);
+      }
       // It may have been resumed in the meantime.
-      if (isActive(entry.record)) throw stillRunning([entry.record.id]);
-      return this.markNow(entry, { clearedAt: this.clock.now() });
-    });
+      cleared = await entry.serial.run(async () =>
+        isActive(entry.record) ? undefined : this.markNow(entry, { clearedAt: this.clock.now() }),
+      );
+    }
     if (options.deleteSession) await this.deleteSession(cleared.id);
     return cleared;
   }

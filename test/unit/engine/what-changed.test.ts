@@ -90,7 +90,7 @@ describe("What a command changed", () => {
       return session.call(server, ...args);
     };
     const calls = [launch(above), window.engine.resume(resumed, "More.", { sessionID: above })].map((call) =>
-      assert.rejects(call, { code: "wrong-status", message: /your task has been stopped/ }),
+      assert.rejects(call, { code: "wrong-status", message: /your task was stopped/ }),
     );
     await settled();
     assert.equal(held.length, 2);
