@@ -101,7 +101,10 @@ export function watchForStop(
   const wasOver = isOver();
   return () => {
     if (!wasOver && isOver())
-      throw new Refusal("wrong-status", sentence("Nothing was started, because your task was stopped or failed."));
+      throw new Refusal(
+        "wrong-status",
+        sentence("Nothing was started, because your task was stopped or failed."),
+      );
   };
 }
 

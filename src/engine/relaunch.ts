@@ -1,4 +1,4 @@
-import { hasArrived } from "./arrival.ts";
+import { hasArrived, isStored } from "./arrival.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { LaunchInput } from "./launcher.ts";
 import type { AgentServer, Logger } from "./ports.ts";
@@ -37,14 +37,15 @@ export class Relaunch {
         prompt: [waiting, prompt].filter(Boolean).join("\n\n") || CARRY_ON,
         fork: { sourceSessionID: record.id, carriesOn: true },
       });
-      if (waiting !== undefined) await this.forgetWaiting(entry);
+      if (waiting !== undefined) await this.forgetWaiting(entry, next);
       return next;
     });
   }
 
-  /** The message was sent to the new task. */
-  private async forgetWaiting(entry: Entry): Promise<void> {
+  /** Forgets the message that waited once it has arrived as the prompt of the new task, whose fork is built until then. */
+  private async forgetWaiting(entry: Entry, next: Entry): Promise<void> {
     try {
+      if (!(await next.serial.run(() => isStored(this.server, next.record)))) return;
       await entry.serial.run(() =>
         this.registry.storeThenShow(entry, { ...entry.record, followUp: undefined }),
       );

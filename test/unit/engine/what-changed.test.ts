@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { promptText } from "../../support/engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -104,6 +105,25 @@ describe("What a command changed", () => {
       window.engine.list(above).map(({ id, status }) => [id, status]),
       [[resumed, "completed"]],
     );
+  });
+
+  it("is, of a continued task whose prompt did not arrive, the new task, and the message that waited still does", async () => {
+    const id = await launch(parent);
+    await window.engine.steer(id, "Then the docs.", { after: true });
+    server.end(id, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    const { prompt, writeHistory } = server;
+    const cut = (): Promise<never> => Promise.reject(new Error("cut off"));
+    Object.assign(server, { prompt: cut, writeHistory: cut });
+    const next = await window.engine.continue(id);
+    Object.assign(server, { prompt, writeHistory });
+    await settled();
+    assert.equal(window.engine.get(next.id)?.error?.name, "ForkFailed");
+    assert.deepEqual(window.engine.get(id)?.followUp, { text: "Then the docs." });
+    const again = await window.engine.continue(id);
+    await settled();
+    assert.match(await promptText(server, window.engine.get(again.id)), /Then the docs\./);
+    assert.equal(window.engine.get(id)?.followUp, undefined);
   });
 
   it("is nothing if a task is cleared while a follow-up to it is being sent: the clear is refused", async () => {
