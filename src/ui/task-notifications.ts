@@ -374,5 +374,5 @@ function whatFollows(isOwnServer: boolean, keepWorkingMs: number): string {
   if (!isOwnServer) return vscode.l10n.t("Work continues. To see results, open the folder again.");
   return keepWorkingMs > 0
     ? vscode.l10n.t("Work continues for up to {0} without a window.", formatDuration(keepWorkingMs))
-    : vscode.l10n.t("The folder's server stops in a minute unless the folder is opened again.");
+    : vscode.l10n.t("Work stops in a minute unless the folder is opened again.");
 }
