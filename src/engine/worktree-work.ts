@@ -1,9 +1,10 @@
 import type { BringBackPlan, BroughtBack, CONFLICTS, FileChoice, ListedWorktree } from "./bring-back.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, Refusal, textOf } from "./errors.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Predictions } from "./predictions.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
+import { sentence } from "./sentence.ts";
 import { isActive, shortID, type Task, type TaskWorktree } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 
@@ -55,16 +56,20 @@ export class WorktreeWork {
 
   async undoBringBack(taskID: string, done: Omit<BroughtBack, "texts">): Promise<void> {
     const entry = this.find(taskID);
-    const { git, worktrees, logger } = this.parts;
+    const { git, worktrees } = this.parts;
     await git.undoBringBack(done);
     try {
       await worktrees.remake(entry);
     } catch (error) {
-      // The work is no longer in the folder, with or without its worktree. Users can make that again.
-      logger.warn(
-        `Couldn't make the worktree of task ${shortID(entry.record.id)} again: ${messageOf(error)}`,
+      // The work is no longer in the folder, with or without its worktree.
+      await worktrees.note(entry, { outcome: undefined });
+      throw new Refusal(
+        "partly-done",
+        sentence(
+          "The folder was restored, but the task's worktree couldn't be made again. {0}",
+          textOf(error),
+        ),
       );
-      if (entry.record.worktree?.outcome) await worktrees.note(entry, { outcome: undefined });
     }
   }
 

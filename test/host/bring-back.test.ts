@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import type { FileChoice } from "../../src/engine/bring-back.ts";
+import { Refusal } from "../../src/engine/errors.ts";
 import type { TaskWorktree } from "../../src/engine/task.ts";
 import { FolderWorktrees } from "../../src/git/folder-worktrees.ts";
 import type { Folder } from "../../src/ui/folders/folders.ts";
@@ -82,6 +83,17 @@ describe("bringing work back in the extension host", () => {
       await assert.rejects(undo(), /\.txt has changed in the meantime, so nothing was restored\.$/);
       assert.deepEqual([...state(), open.getText()], before);
     });
+
+  it("restores the editors too if only the worktree can't be made again", async () => {
+    const open = await typeInto("open.txt", "typed\n");
+    const before = open.getText();
+    change("open.txt", "1\n2\n3\n4\nFIVE\n");
+    const undo = await write(await planBringBack(task, folder), all(["open.txt"]));
+    const failed = new Refusal("partly-done", "The folder was restored.");
+    Object.assign(folder.calls, { undoBringBack: () => Promise.reject(failed) });
+    await assert.rejects(undo(), failed);
+    assert.equal(open.getText(), before);
+  });
 
   it("[ISO-4] merges an unsaved text in its editor, leaves all else as it is, and undoes everything", async () => {
     repository.write("staged.txt", "ONE\n2\n3\n4\n5\n");

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { BringBackPlan, FileChoice } from "../../src/engine/bring-back.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import type { Budget } from "../../src/engine/limit.ts";
+import { NO_ISOLATION, type EngineSettings } from "../../src/engine/settings.ts";
 import type { Task } from "../../src/engine/task.ts";
 import {
   inFolder,
@@ -23,7 +24,11 @@ describe("bringing an isolated task's work back", () => {
   let server: AgentServer;
   let repository: TestRepository;
   let window: AgentWindow;
-  const settings: { maxDepth: number; budget: Budget } = { maxDepth: 2, budget: {} };
+  const settings: { maxDepth: number; budget: Budget; isolation: EngineSettings["isolation"] } = {
+    maxDepth: 2,
+    budget: {},
+    isolation: NO_ISOLATION,
+  };
   let parent: string;
 
   setUp(async (start) => {
@@ -36,6 +41,7 @@ describe("bringing an isolated task's work back", () => {
     repository = makeRepository({ "clean.txt": "1\n2\n3\n", "both.txt": "old\n", "mine.txt": "mine\n" });
     server = inFolder(base, repository.directory);
     settings.budget = {};
+    settings.isolation = NO_ISOLATION;
     window = await openAgentWindow(server, { settings });
     parent = await createSession(server);
   });
@@ -158,6 +164,20 @@ describe("bringing an isolated task's work back", () => {
       assert.match(read("both.txt"), expected);
       assert.equal(outcome(task), "broughtBack");
     });
+
+  it("is undone, and open again, even if its worktree can't be made again, which the error says", async () => {
+    const task = await launched("echo new > new.txt");
+    const planned = await plan(task);
+    const { before, after } = await bring(task, planned, [{ path: "new.txt", take: "merged" }]);
+    assert.equal(outcome(task), "broughtBack");
+    settings.isolation = { ...NO_ISOLATION, setup: { command: "true", isAllowed: false, timeout: 1_000 } };
+    await assert.rejects(window.engine.worktreeWork.undoBringBack(task.id, { before, after }), {
+      code: "partly-done",
+      message: /^The folder was restored, but .*isn't allowed yet/,
+    });
+    assert.ok(!existsSync(join(repository.directory, "new.txt")));
+    assert.equal(outcome(task), undefined);
+  });
 
   it("while a worktree is discarded, its task is not resumed there", async () => {
     const task = await launched("echo new > new.txt");

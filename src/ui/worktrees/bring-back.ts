@@ -241,7 +241,8 @@ export async function write(
     try {
       await undo();
     } catch (error) {
-      await changeTexts(root, changed);
+      // Only the worktree is missing then.
+      if ((error as Partial<Refusal>).code !== "partly-done") await changeTexts(root, changed);
       throw error;
     }
   };
