@@ -43,13 +43,13 @@ export class Connecting implements Disposable {
   private readonly waits = new Set<AbortController>();
   /** How many of them wait until other folders' servers have started. */
   private queued = 0;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly disposables: readonly Disposable[];
 
   constructor(private readonly options: ConnectingOptions) {
     const { connection, logger } = options;
     this.changes = new Emitter(logged(logger, "the connection"));
     this.onDidChange = this.changes.event;
-    this.subscriptions = [
+    this.disposables = [
       connection.onDidConnect(() => {
         this.failedReads = 0;
         this.readFailure = undefined;
@@ -119,7 +119,7 @@ export class Connecting implements Disposable {
   dispose(): void {
     this.giveUp();
     this.retry?.dispose();
-    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const subscription of this.disposables) subscription.dispose();
     this.changes.dispose();
   }
 

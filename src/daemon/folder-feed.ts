@@ -24,7 +24,7 @@ export interface FolderFeedOptions {
 /** What windows are sent about a folder: a snapshot at first, then each change. */
 export class FolderFeed implements Disposable {
   private readonly changes: ChangeBatcher;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly disposables: readonly Disposable[];
   readonly onDidChange: Event<readonly FolderChange[]>;
 
   constructor(private readonly options: FolderFeedOptions) {
@@ -32,7 +32,7 @@ export class FolderFeed implements Disposable {
     const changes = new ChangeBatcher(clock, logger);
     this.changes = changes;
     this.onDidChange = changes.onDidFlush;
-    this.subscriptions = [
+    this.disposables = [
       changes,
       connecting.onDidChange(() =>
         changes.note("connection", () => ({ type: "connection", state: connecting.state }), "now"),
@@ -90,7 +90,7 @@ export class FolderFeed implements Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const subscription of this.disposables) subscription.dispose();
   }
 }
 

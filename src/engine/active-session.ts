@@ -28,7 +28,7 @@ export class ActiveSession implements Disposable {
   private readonly prompts = new Map<string, MessageInfo>();
   private creating: Promise<string> | undefined;
   private readonly changes: Emitter<string | undefined>;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly disposables: readonly Disposable[];
   readonly onDidChange: Event<string | undefined>;
 
   constructor(
@@ -38,7 +38,7 @@ export class ActiveSession implements Disposable {
   ) {
     this.changes = new Emitter(logged(logger, "the active session"));
     this.onDidChange = this.changes.event;
-    this.subscriptions = [
+    this.disposables = [
       source.onDidChangeSession((id) => {
         if (id === this.latest || id === this.last || this.last === undefined) this.announce();
       }),
@@ -90,7 +90,7 @@ export class ActiveSession implements Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const subscription of this.disposables) subscription.dispose();
     this.changes.dispose();
   }
 

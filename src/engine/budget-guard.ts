@@ -21,7 +21,7 @@ const SLEPT_MS = 30_000;
 export class BudgetGuard implements Disposable {
   /** The limits that a task or batch has already been found to be near. */
   private readonly found = new Set<string>();
-  private readonly subscriptions: readonly Disposable[];
+  private readonly disposables: readonly Disposable[];
   private readonly warnings: Emitter<Task>;
   /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
   readonly onDidWarn: Event<Task>;
@@ -40,7 +40,7 @@ export class BudgetGuard implements Disposable {
   ) {
     this.warnings = new Emitter(logged(ports.logger, "warnings"));
     this.onDidWarn = this.warnings.event;
-    this.subscriptions = [
+    this.disposables = [
       registry.onDidChangeSession(() => this.lookSoon()),
       work.onDidWait(({ entry, waited }) => void this.noteWaited(entry, waited)),
     ];
@@ -63,7 +63,7 @@ export class BudgetGuard implements Disposable {
 
   dispose(): void {
     this.disconnect();
-    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const subscription of this.disposables) subscription.dispose();
     this.warnings.dispose();
   }
 

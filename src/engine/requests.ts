@@ -18,7 +18,7 @@ export interface OpenRequest<R extends RequestRef = RequestRef> {
 export class Requests implements Disposable {
   private readonly open = new Map<string, PendingRequest>();
   private readonly changes: Emitter<void>;
-  private readonly subscriptions: readonly Disposable[];
+  private readonly disposables: readonly Disposable[];
   readonly onDidChange: Event<void>;
 
   constructor(
@@ -28,7 +28,7 @@ export class Requests implements Disposable {
   ) {
     this.changes = new Emitter(logged(logger, "open requests"));
     this.onDidChange = this.changes.event;
-    this.subscriptions = [
+    this.disposables = [
       registry.onDidChange((change) => this.follow(change)),
       subagents.onDidChange((change) => this.follow(change)),
     ];
@@ -68,7 +68,7 @@ export class Requests implements Disposable {
   }
 
   dispose(): void {
-    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const subscription of this.disposables) subscription.dispose();
     this.changes.dispose();
   }
 

@@ -13,7 +13,7 @@ export const FIRST_STEPS = ["connect", "launch", "resume", "agentTools"] as cons
 /** Remembers on this machine which steps of the walkthrough the user has completed. */
 export class FirstSteps implements vscode.Disposable {
   private readonly done: Set<FirstStep>;
-  private readonly subscriptions: DisposableStore;
+  private readonly disposables: DisposableStore;
 
   constructor(
     private readonly state: vscode.Memento,
@@ -26,7 +26,7 @@ export class FirstSteps implements vscode.Disposable {
     const kept = state.get<readonly string[]>(DONE, []);
     this.done = new Set(FIRST_STEPS.filter((step) => kept.includes(step)));
     for (const step of this.done) keys.set(`firstSteps.${step}`, true);
-    this.subscriptions = new DisposableStore(
+    this.disposables = new DisposableStore(
       folders.follow(({ connector }) =>
         connector.onDidChange(() => {
           if (connector.state.kind === "connected") this.finish("connect");
@@ -54,6 +54,6 @@ export class FirstSteps implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 }

@@ -16,7 +16,7 @@ const STOPPED_AS_ONE_MS = 5_000;
  * two tasks change the same file, and when an agent was refused what the user can allow.
  */
 export class Notifications implements vscode.Disposable {
-  private readonly subscriptions: DisposableStore;
+  private readonly disposables: DisposableStore;
   /** The kinds of refusals that were shown. */
   private readonly refusals = new Set<Refused["kind"]>();
   /** When the last reported stop of an agent's tasks at a limit was, by batch; in milliseconds since 1970. */
@@ -24,7 +24,7 @@ export class Notifications implements vscode.Disposable {
   private ends: Promise<EndNotifications> | undefined;
 
   constructor(private readonly context: NotificationContext) {
-    this.subscriptions = new DisposableStore(
+    this.disposables = new DisposableStore(
       context.known.onDidChange((change) => void this.show(change)),
       context.known.onDidChange((change) => void this.showCollisions(change)),
       context.known.onDidWarn((task) => void this.warn(task)),
@@ -34,7 +34,7 @@ export class Notifications implements vscode.Disposable {
 
   dispose(): void {
     void this.ends?.then((ends) => ends.dispose());
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private async show({ before, after }: TaskChange): Promise<void> {
@@ -96,7 +96,7 @@ const SUMMARY_MS = 10_000;
 
 /** Notifies the user once per window of each permission and question that waits for them. */
 export class RequestNotifications implements vscode.Disposable {
-  private readonly subscriptions: vscode.Disposable;
+  private readonly disposables: vscode.Disposable;
   private readonly shown = new Set<string>();
   /** The requests whose notification hasn't been answered yet. */
   private readonly showing = new Set<string>();
@@ -116,7 +116,7 @@ export class RequestNotifications implements vscode.Disposable {
     const showSoon = (): void => {
       this.gathering ??= setTimeout(() => this.showNew(), GATHER_MS);
     };
-    this.subscriptions = vscode.Disposable.from(
+    this.disposables = vscode.Disposable.from(
       context.known.onDidChangeRequests(showSoon),
       context.folders.follow(({ connector }) => connector.onDidChange(showSoon)),
     );
@@ -124,7 +124,7 @@ export class RequestNotifications implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.gathering);
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private showNew(): void {

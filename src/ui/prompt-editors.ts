@@ -14,7 +14,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   private readonly busy = new Set<string>();
   private readonly lensChanges = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.lensChanges.event;
-  private readonly subscriptions: vscode.Disposable;
+  private readonly disposables: vscode.Disposable;
 
   constructor(
     private readonly state: vscode.Memento,
@@ -23,7 +23,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
     this.targets = new Map(Object.entries(state.get<Readonly<Record<string, PromptTarget>>>(TARGETS, {})));
     this.forgetClosed();
     if (this.targets.size > 0) this.changed();
-    this.subscriptions = vscode.Disposable.from(
+    this.disposables = vscode.Disposable.from(
       this.lensChanges,
       vscode.languages.registerCodeLensProvider({ scheme: "untitled" }, this),
       vscode.workspace.onDidCloseTextDocument(() => this.forgetClosed()),
@@ -82,7 +82,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
   }
 
   dispose(): void {
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private forgetClosed(): void {

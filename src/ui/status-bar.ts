@@ -20,7 +20,7 @@ export class StatusBar implements vscode.Disposable {
     "asyncagents.status",
     vscode.StatusBarAlignment.Left,
   );
-  private readonly subscriptions: DisposableStore;
+  private readonly disposables: DisposableStore;
   /** The running subagents. */
   private readonly subagents = new Map<string, Subagent>();
   private gathering: NodeJS.Timeout | undefined;
@@ -38,7 +38,7 @@ export class StatusBar implements vscode.Disposable {
     const updateSoon = (): void => {
       this.gathering ??= setTimeout(() => void this.update(), GATHER_MS);
     };
-    this.subscriptions = new DisposableStore(
+    this.disposables = new DisposableStore(
       this.item,
       known.onDidChange(updateSoon),
       known.onDidChangeSubagent(({ id, after }) => {
@@ -54,7 +54,7 @@ export class StatusBar implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.gathering);
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private active(): readonly Child[] {

@@ -48,11 +48,11 @@ export class WhileAway implements Disposable {
   private isOver = false;
   private readonly summarised = new Set<string>();
   private keeping: Disposable | undefined;
-  private readonly subscriptions: DisposableStore;
+  private readonly disposables: DisposableStore;
 
   constructor(private readonly options: WhileAwayOptions) {
     const { known } = options;
-    this.subscriptions = new DisposableStore(
+    this.disposables = new DisposableStore(
       known.onDidChangeConnection(() => this.look()),
       known.onDidChange(({ before, after }) => {
         if (before?.status === after?.status) this.keepSoon();
@@ -68,7 +68,7 @@ export class WhileAway implements Disposable {
   }
 
   dispose(): void {
-    this.subscriptions.dispose();
+    this.disposables.dispose();
     this.keep();
   }
 

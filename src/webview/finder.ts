@@ -92,7 +92,7 @@ export class Finder {
     const text = range?.toString() ?? "";
     const isQuery = text.length <= LONGEST_QUERY && !text.includes("\n");
     const holder = range && [...list.shown].find(([, element]) => element.contains(range.startContainer));
-    const row = holder?.[0] ?? list.firstSeen()?.row;
+    const row = holder?.[0] ?? list.rowAtTop();
     this.selected = holder && range;
     this.from = row ? conversation.rows.indexOf(row) : 0;
     this.box.open(isQuery ? text.trim() : "");

@@ -287,8 +287,17 @@ export class VirtualList implements ConversationObserver {
     if (element) this.scroller.scrollTop += offsetOf(element, this.scroller) - anchor.top;
   }
 
-  /** The first row that is at least partly visible. */
-  firstSeen(): ReadingPosition | undefined {
+  /** The row at the top of the view. If the reader has just scrolled there, it may not be in the page yet. */
+  rowAtTop(): Row | undefined {
+    const { height } = this.content.getBoundingClientRect();
+    const top = this.contentTop();
+    return (top > 0 && this.first > 0) || top + height <= 0
+      ? this.rows[this.indexAt(-offsetOf(this.element, this.scroller))]
+      : this.firstSeen()?.row;
+  }
+
+  /** The first row of the page that is at least partly visible. */
+  private firstSeen(): ReadingPosition | undefined {
     for (const row of this.mounted) {
       const element = this.elements.get(row)!;
       const top = offsetOf(element, this.scroller);

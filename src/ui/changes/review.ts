@@ -30,7 +30,7 @@ export interface ReviewParts {
 export class Review implements vscode.Disposable {
   private readonly accepted: AcceptedChanges;
   private readonly view: ChangesView;
-  private readonly subscriptions: vscode.Disposable;
+  private readonly disposables: vscode.Disposable;
   private listed: { readonly child: Child; readonly changes: SessionChanges } | undefined;
   /** The paths left to review, by task; kept for the listed task and for tasks with open diff editors. */
   private readonly pendingPaths = new Map<string, ReadonlySet<string>>();
@@ -42,7 +42,7 @@ export class Review implements vscode.Disposable {
   constructor(private readonly parts: ReviewParts) {
     this.accepted = new AcceptedChanges(parts.state);
     this.view = new ChangesView(parts.keys, parts.known);
-    this.subscriptions = vscode.Disposable.from(
+    this.disposables = vscode.Disposable.from(
       this.view,
       parts.known.onDidChange(({ id, before }) => this.follow(id, before)),
       parts.known.onDidChangeSubagent(({ id, before }) => this.follow(id, before)),
@@ -176,7 +176,7 @@ export class Review implements vscode.Disposable {
   }
 
   dispose(): void {
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private follow(id: string, before: Child | undefined): void {

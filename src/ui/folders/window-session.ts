@@ -88,7 +88,7 @@ export class FolderState {
 export class WindowSession implements Disposable {
   private last: string | undefined;
   private readonly changes: Emitter<string | undefined>;
-  private readonly subscriptions: DisposableStore;
+  private readonly disposables: DisposableStore;
   readonly onDidChange: Event<string | undefined>;
 
   constructor(
@@ -101,7 +101,7 @@ export class WindowSession implements Disposable {
   ) {
     this.changes = new Emitter(logged(logger, "the active session"));
     this.onDidChange = this.changes.event;
-    this.subscriptions = new DisposableStore(
+    this.disposables = new DisposableStore(
       known.onDidChangeLatest(() => this.announce()),
       known.onDidChangeSession((id) => {
         if (id === this.picked || id === known.latestSessionID || id === this.last || this.last === undefined)
@@ -141,7 +141,7 @@ export class WindowSession implements Disposable {
   }
 
   dispose(): void {
-    this.subscriptions.dispose();
+    this.disposables.dispose();
     this.changes.dispose();
   }
 

@@ -24,7 +24,7 @@ import { isWithin, toRequestView, toTaskView } from "./view-model.ts";
 
 /** Shows one task in one panel: sends its state and changes to the page, and does what the page requests. */
 export class OutputSession {
-  private readonly subscriptions: DisposableStore;
+  private readonly disposables: DisposableStore;
   private conversation: Conversation | undefined;
   private loading: Promise<void> | undefined;
   /** The requests with what their tool calls say of them, by ID; undefined while unknown. */
@@ -86,7 +86,7 @@ export class OutputSession {
       this.post(message);
       return this.listening;
     });
-    this.subscriptions = new DisposableStore(
+    this.disposables = new DisposableStore(
       known.onDidChange(({ id, before, after }) => {
         if (id === taskID || (after ?? before)?.insteadOf === taskID) this.sendTask();
       }),
@@ -126,7 +126,7 @@ export class OutputSession {
     this.disposed = true;
     this.pause();
     this.outbox.dispose();
-    this.subscriptions.dispose();
+    this.disposables.dispose();
     this.conversation?.dispose();
     this.conversation = undefined;
   }

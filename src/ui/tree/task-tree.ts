@@ -57,7 +57,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
   private readonly firstLoad = new FirstLoad(() => this.changes.fire(undefined));
   private readonly parents = new vscode.EventEmitter<ChildNode>();
-  private readonly subscriptions: vscode.Disposable;
+  private readonly disposables: vscode.Disposable;
   readonly onDidChangeTreeData = this.changes.event;
   /** Fires for a row that should be expanded because it got child rows; the editor would keep it collapsed. */
   readonly onDidBecomeParent = this.parents.event;
@@ -72,7 +72,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.launching = new LaunchingRows(known, folders, (folder) =>
       this.changes.fire(this.folderNode(folder)),
     );
-    this.subscriptions = vscode.Disposable.from(
+    this.disposables = vscode.Disposable.from(
       this.launching,
       this.firstLoad,
       this.parents,
@@ -194,7 +194,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     clearInterval(this.ticking);
     clearTimeout(this.gathering);
     clearTimeout(this.tomorrow);
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private item(element: Node): vscode.TreeItem {

@@ -46,10 +46,12 @@ export interface ViewParts {
 export class TaskView implements vscode.Disposable {
   readonly tree: TaskTree;
   private readonly view: vscode.TreeView<Node>;
-  private readonly subscriptions: vscode.Disposable;
+  private readonly disposables: vscode.Disposable;
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** The selected rows, as the editor last reported them. */
   private reported: readonly Node[] = [];
+  /** The row to select. */
+  private toSelect: Node | undefined;
   /** Rows to expand once the view is visible. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
@@ -71,7 +73,7 @@ export class TaskView implements vscode.Disposable {
     this.onDidChangeVisibility = visibility.event;
     const opened = new vscode.EventEmitter<Folder>();
     this.onDidOpenFolder = opened.event;
-    this.subscriptions = vscode.Disposable.from(
+    this.disposables = vscode.Disposable.from(
       this.tree,
       view,
       visibility,
@@ -129,7 +131,7 @@ export class TaskView implements vscode.Disposable {
   /** The task or subagent whose row was clicked. Waits while rows are redrawn, when the editor reports no selection. */
   async clickedID(): Promise<string | undefined> {
     for (let waited = 0; this.selection.length === 0 && waited < SELECTION_MS; waited += UPDATE_DELAY_MS)
-      await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
+      await pause();
     return this.selectedID;
   }
 
@@ -163,13 +165,28 @@ export class TaskView implements vscode.Disposable {
     this.tree.fireMoved();
     // For a row that a filter hides, the editor would ask for the children of collapsed rows.
     if (this.tree.existing([this.tree.node(taskID)]).length === 0) return;
-    const wasVisible = this.view.visible;
-    const reveal = (): Thenable<void> => this.view.reveal(this.tree.node(taskID), { focus, select: true });
-    reveal()
-      // A hidden view is redrawn when it opens, which loses the selection. By now the user may have left it again.
-      .then(() => (wasVisible || !this.view.visible ? undefined : reveal()))
-      // The row may be gone before the editor gets there.
-      .then(undefined, () => undefined);
+    void this.select(this.tree.node(taskID), focus);
+  }
+
+  /**
+   * Selects a row until the editor keeps it selected: rows that are being redrawn can't be selected, and a hidden view is
+   * redrawn when it opens, of which the editor tells late.
+   */
+  private async select(node: Node, focus: boolean): Promise<void> {
+    const { view } = this;
+    const { visible: wasVisible, selection: before } = view;
+    this.toSelect = node;
+    for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
+      const isSelected = view.selection.includes(node);
+      // By now the user may have left the view.
+      if (waited === 0 || (view.visible && !isSelected))
+        // The row may be gone before the editor gets there.
+        await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
+      else if (wasVisible && isSelected) return;
+      await pause();
+      const other = view.selection.some((each) => each !== node && !before.includes(each));
+      if (other || this.toSelect !== node) return;
+    }
   }
 
   /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
@@ -179,7 +196,7 @@ export class TaskView implements vscode.Disposable {
 
   dispose(): void {
     clearTimeout(this.pendingUpdate);
-    this.subscriptions.dispose();
+    this.disposables.dispose();
   }
 
   private openNew(): void {
@@ -290,6 +307,10 @@ export class TaskView implements vscode.Disposable {
         return translate(describeFailure(state.failure));
     }
   }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
 }
 
 /** The message about folders in which agents can't work. */

@@ -103,6 +103,18 @@ describe("reading the output panel", () => {
     assert.equal(await className(), "scroller");
   });
 
+  it("looks from where the reader has just scrolled to, even if the rows there aren't in the page yet", async () => {
+    await open(haystack().text("The last needle"));
+    await panel.page.evaluate(() => {
+      const scroller = document.querySelector(".scroller")!;
+      scroller.scrollTop = 0;
+      scroller.dispatchEvent(new KeyboardEvent("keydown", { key: "f", ctrlKey: true, bubbles: true }));
+    });
+    await panel.page.keyboard.type("needle");
+    await count("1 of 6");
+    await shows("needle");
+  });
+
   it("says that nothing was found, and finds what is written later", async () => {
     const transcript = new FakeTranscript().user("Go").assistant().text("Hello");
     await open(transcript);
