@@ -22,6 +22,8 @@ type PromptState =
   | { readonly kind: "unknown" }
   /** The conversation of a fork is being prepared. Nothing runs in its session yet. */
   | { readonly kind: "building"; readonly abort: AbortController }
+  /** The server could not be reached meanwhile: the conversation has to be prepared again. */
+  | { readonly kind: "interrupted"; readonly buildAgain: () => Promise<void> }
   | SentPrompt
   | { readonly kind: "stored" };
 

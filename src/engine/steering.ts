@@ -51,7 +51,8 @@ export class Steering {
     requirePrompt(text);
     const entry = registry.find(taskID);
     // The task's queue is held while its conversation is built.
-    if (!after && entry.turn?.prompt.kind === "building") throw notStarted(entry.record);
+    const prompt = entry.turn?.prompt.kind;
+    if (!after && (prompt === "building" || prompt === "interrupted")) throw notStarted(entry.record);
     await entry.serial.run(() => (after ? this.keep(entry, text) : this.send(entry, text, call)));
     if (after) await resume.sendWaiting(entry);
     return registry.snapshot(entry);

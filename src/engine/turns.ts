@@ -178,7 +178,8 @@ export class TurnWatcher implements Disposable {
     }
     for (const entry of entries) {
       const status = statuses.get(entry.record.id);
-      if (status && status.type !== "idle") {
+      if (entry.turn?.prompt.kind === "interrupted") void entry.turn.prompt.buildAgain();
+      else if (status && status.type !== "idle") {
         if (entry.turn) entry.turn.suspicion = undefined;
         this.noteStalls([entry]);
       } else {

@@ -1,6 +1,6 @@
 import { isStored, partsOf, type PromptSender } from "../arrival.ts";
 import { messageOf, Refusal, textOf } from "../errors.ts";
-import type { EnginePorts } from "../ports.ts";
+import { ServerFailure, type EnginePorts } from "../ports.ts";
 import type { Entry } from "../registry.ts";
 import { sentence } from "../sentence.ts";
 import type { PromptFile } from "../server-model.ts";
@@ -19,6 +19,9 @@ export interface ForkDeliveryInput {
   readonly startsNow: boolean;
 }
 
+/** What a failed delivery left in the session; `unreachable` if that could not be determined. */
+type Left = "prompt" | "nothing" | "unreachable";
+
 /** Fills the sessions of forked tasks and sends their prompts. The tasks exist already, with their IDs. */
 export class ForkDelivery {
   constructor(
@@ -30,8 +33,8 @@ export class ForkDelivery {
   ) {}
 
   /**
-   * Delivers a fork. Never rejects: a failure ends the task. Holds the task's queue meanwhile; building can be
-   * cancelled. Does nothing if the fork is already being built.
+   * Delivers a fork. Never rejects: a failure ends the task, unless the server can't be reached. Holds the task's queue
+   * meanwhile; building can be cancelled. Does nothing if the fork is already being built.
    */
   async run(entry: Entry, input: ForkDeliveryInput): Promise<void> {
     if (entry.turn?.prompt.kind === "building") return;
@@ -64,8 +67,11 @@ export class ForkDelivery {
         noReply: !startsNow || isStopped,
       });
     } catch (error) {
-      await this.abandon(entry, input);
-      if (!signal.aborted) await this.fail(entry, error);
+      const left = await this.abandon(entry, input);
+      if (signal.aborted) return;
+      if (left !== "unreachable" || !entry.turn) return this.fail(entry, error, left);
+      const buildAgain = (): Promise<void> => this.run(entry, { ...input, opening: undefined });
+      entry.turn.prompt = { kind: "interrupted", buildAgain };
     }
   }
 
@@ -77,26 +83,30 @@ export class ForkDelivery {
     return true;
   }
 
-  /** Removes the half-built conversation and keeps the prompt, which a retry needs. */
-  private async abandon(entry: Entry, { prompt, files }: ForkDeliveryInput): Promise<void> {
+  /** Removes the half-built conversation and stores the prompt, which a retry needs. */
+  private async abandon(entry: Entry, { prompt, files }: ForkDeliveryInput): Promise<Left> {
     const { server, logger } = this.ports;
     const { id, agent, model, promptMessageID: messageID } = entry.record;
     try {
       await server.writeHistory(id, []);
       const parts = partsOf(messageID, [{ text: prompt }]);
       await server.prompt(id, { messageID, agent, model, parts, files, noReply: true });
+      return "prompt";
     } catch (error) {
       logger.warn(`Couldn't remove the unfinished fork ${shortID(id)}: ${messageOf(error)}`);
+      return error instanceof ServerFailure && error.reason === "unreachable" ? "unreachable" : "nothing";
     }
   }
 
-  private fail(entry: Entry, cause: unknown): Promise<void> {
+  private fail(entry: Entry, cause: unknown, left: Left): Promise<void> {
     const reason = /[.!?]$/.test(messageOf(cause)) ? textOf(cause) : sentence("{0}.", textOf(cause));
     const what =
       // A refusal names its own remedy, and retrying would only be refused again.
       cause instanceof Refusal
         ? sentence("Couldn't transfer the conversation: {0}", reason)
-        : sentence("Couldn't transfer the conversation: {0} Retry it as a new task.", reason);
+        : left === "prompt"
+          ? sentence("Couldn't transfer the conversation: {0} Retry it as a new task.", reason)
+          : sentence("Couldn't transfer the conversation: {0} Launch a new task instead.", reason);
     return this.ending.end(entry, {
       type: "turn-failed",
       at: this.ports.clock.now(),

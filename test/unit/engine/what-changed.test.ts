@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { ServerFailure } from "../../../src/engine/ports.ts";
+import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
@@ -118,12 +120,37 @@ describe("What a command changed", () => {
     const next = await window.engine.continue(id);
     Object.assign(server, { prompt, writeHistory });
     await settled();
-    assert.equal(window.engine.get(next.id)?.error?.name, "ForkFailed");
+    const { error } = window.engine.get(next.id) ?? {};
+    assert.equal(error?.name, "ForkFailed");
+    assert.match(error.message, /cut off\. Launch a new task instead\.$/);
     assert.deepEqual(window.engine.get(id)?.followUp, { text: "Then the docs." });
     const again = await window.engine.continue(id);
     await settled();
     assert.match(await promptText(server, window.engine.get(again.id)), /Then the docs\./);
     assert.equal(window.engine.get(id)?.followUp, undefined);
+  });
+
+  it("is nothing if the connection is lost while a fork is built, which is built once it is back", async () => {
+    const source = await launch(parent);
+    server.finish(source, "The answer.");
+    await settled();
+    const { writeHistory } = server;
+    server.writeHistory = () =>
+      Promise.reject(new ServerFailure("writeHistory", "unreachable", "The server is gone."));
+    const fork = { sourceSessionID: source };
+    const input = { prompt: "More.", parentSessionID: parent, launchedBy: "person", fork } as const;
+    const { id } = await window.engine.launch(input);
+    await settled();
+    window.engine.disconnect();
+    assert.equal(window.engine.get(id)?.status, "running");
+    server.writeHistory = writeHistory;
+    await window.engine.connect();
+    await settled();
+    const texts = (await server.messages(id)).map(answerText);
+    assert.deepEqual(texts.slice(0, 3), ["Work.", "The answer.", "More."]);
+    server.finish(id, "Done.");
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "completed");
   });
 
   it("is nothing if a task is cleared while a follow-up to it is being sent: the clear is refused", async () => {
