@@ -329,7 +329,9 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
   async answer({ sessionID, id: requestID }: RequestRef, answer: RequestAnswer): Promise<void> {
     const request = this.parts.requests.get(requestID);
     if (!request)
-      throw new ServerFailure("answer", "not-found", sentence("This request is no longer waiting."));
+      throw this.parts.synchronizer.isConnected
+        ? new ServerFailure("answer", "not-found", sentence("This request is no longer waiting."))
+        : new ServerFailure("answer", "unreachable", sentence("OpenCode isn't connected yet. Try again."));
     await this.ports.server.answer(request, answer);
     this.parts.synchronizer.accept({ type: "request-closed", sessionID, requestID });
   }

@@ -171,10 +171,12 @@ export class ReadModel extends FolderTasks<MirroredSession, MirroredRequest> imp
         .filter(isActive)
         .map(({ id }) => id),
     );
-    const hasOtherRequests = !isSame(this.requests, next.requests);
+    // Until then, the engine knows of no requests.
+    const requests = isRead ? next.requests : this.requests;
+    const hasOtherRequests = !isSame(this.requests, requests);
     const isElsewhere = this.latest !== next.latestSessionID;
     const hasOtherState = !isSame(this.state, next.connection);
-    this.requests = next.requests;
+    this.requests = requests;
     this.tombstones = next.tombstones;
     this.latest = next.latestSessionID;
     this.state = next.connection;

@@ -28,13 +28,14 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
   });
 
   describe("when it gets a full snapshot", () => {
+    let server: MemoryServer;
     let window: MemoryWindow;
     let feed: EngineFeed;
     let model: ReadModel;
     let tasks: readonly string[];
 
     beforeEach(async () => {
-      const server = new MemoryServer();
+      server = new MemoryServer();
       const clock = new ManualClock();
       window = memoryWindow(server, clock);
       ({ tasks } = await addRunningTasks(server, 2));
@@ -54,8 +55,13 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
       assert.equal(model.get(tasks[0] ?? ""), before);
     });
 
-    it("keeps the tasks until they are read, then drops those that are gone", () => {
+    it("keeps tasks and requests until they are read, then drops those that are gone", () => {
       const [kept = "", gone = ""] = tasks;
+      server.ask(kept);
+      window.link.deliver();
+      model.apply(feed.changes());
+      const asked = (): readonly string[] => model.openRequests().map(({ child }) => child.id);
+      assert.deepEqual(asked(), [kept]);
       const nothing: FolderSnapshot = {
         connection: { kind: "connecting", detail: "" },
         sessions: [],
@@ -70,6 +76,7 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
         model.active().map(({ id }) => id),
         tasks,
       );
+      assert.deepEqual(asked(), [kept]);
       const seen = eventsOf(model);
       const ended = all.flatMap((task) =>
         task.id === kept ? { ...task, status: "completed" as const } : [],
@@ -80,7 +87,9 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
           .filter(({ id }) => id !== gone)
           .map((session) => ({ type: "session" as const, id: session.id, session })),
         { type: "connection", state: connection },
+        { type: "requests", requests: [] },
       ]);
+      assert.deepEqual(asked(), []);
       assert.deepEqual(
         seen.filter((event) => event.startsWith("task")),
         [`task ${kept} running → completed`, `task ${gone} running → undefined`],

@@ -153,6 +153,18 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.status, "completed");
   });
 
+  it("is nothing if a request is answered before the requests were read, and the error doesn't say that it is gone", async () => {
+    const id = await launch(parent);
+    const request = server.ask(id);
+    const next = memoryWindow(server, new ManualClock());
+    const answer = (): Promise<void> => next.engine.answer(request, { type: "permission", reply: "once" });
+    await assert.rejects(answer(), { reason: "unreachable" });
+    await next.engine.connect();
+    await answer();
+    await assert.rejects(answer(), { reason: "not-found" });
+    next.kill();
+  });
+
   it("is nothing if a task is cleared while a follow-up to it is being sent: the clear is refused", async () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
