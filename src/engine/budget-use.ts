@@ -42,6 +42,12 @@ export class BudgetUse {
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
   }
 
+  /** Whether a task has room for another turn. */
+  hasRoomFor(entry: Entry): boolean {
+    const use = this.of(entry);
+    return !use || !isUsedUp(use);
+  }
+
   /** Throws a {@link Refusal} if a running subagent would be stopped immediately as a task in a batch of its own. */
   requireRoomToAdopt({ id, startedAt }: Subagent): void {
     const { budget } = this.settings();

@@ -1,4 +1,5 @@
 import { hasArrived, partsOf } from "./arrival.ts";
+import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { messageOf, UserFacingError } from "./errors.ts";
@@ -51,6 +52,7 @@ export class Notices implements Disposable {
     private readonly catalog: Catalog,
     private readonly prompts: ConfirmedPrompts,
     private readonly worktrees: TaskWorktrees,
+    private readonly budget: BudgetUse,
   ) {
     this.server = ports.server;
     this.clock = ports.clock;
@@ -197,8 +199,7 @@ export class Notices implements Disposable {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const parentTask = this.registry.entry(parentID);
-    // The notice of a subtask must not make a stopped task continue.
-    const wakes = record.launchedBy === "agent" && !(parentTask && isStopped(parentTask.record));
+    const wakes = record.launchedBy === "agent" && (!parentTask || this.mayGoOn(parentTask));
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent)
       return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
@@ -243,6 +244,12 @@ export class Notices implements Disposable {
       parts: this.parts(entry, messageID, { result, changes }),
     });
     return isStored ? { state: "delivered", messageID, at: this.clock.now() } : undefined;
+  }
+
+  /** The notice of a subtask must not make a task continue that was stopped or has no room for another turn. */
+  private mayGoOn(entry: Entry): boolean {
+    const { record } = entry;
+    return isActive(record) || (!isStopped(record) && this.budget.hasRoomFor(entry));
   }
 
   private async isBusy(sessionID: string): Promise<boolean> {

@@ -27,6 +27,7 @@ import { logTasks } from "./task-log.ts";
 import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
 import { Waits } from "./waits.ts";
+import { WokenTurns } from "./woken-turns.ts";
 import { WorkTime } from "./work-time.ts";
 import { WorktreeWork } from "./worktree-work.ts";
 
@@ -48,7 +49,7 @@ export function createParts(ports: EnginePorts) {
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
   const confirmed = new ConfirmedPrompts(ports);
-  const notices = new Notices(ports, registry, catalog, confirmed, worktrees);
+  const notices = new Notices(ports, registry, catalog, confirmed, worktrees, budget);
   const ending = new Ending(ports, registry, notices, work, budget);
   const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);
@@ -76,6 +77,7 @@ export function createParts(ports: EnginePorts) {
   const relaunch = new Relaunch(server, launcher, registry, logger);
   const resume = new Resume({ ...parts, adoption });
   const steering = new Steering({ ...parts, resume });
+  const woken = new WokenTurns(parts);
   const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume, predictions });
   const transcripts = new LiveTranscripts(server, logger);
   const synchronizer = new Synchronizer({
@@ -85,6 +87,7 @@ export function createParts(ports: EnginePorts) {
     collisions,
     predictions,
     resume,
+    woken,
     transcripts,
   });
   const subscriptions = [

@@ -25,6 +25,7 @@ import type { Subagents } from "./subagents.ts";
 import { isActive, type Task } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import type { TurnWatcher } from "./turns.ts";
+import type { WokenTurns } from "./woken-turns.ts";
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
@@ -51,6 +52,7 @@ interface SynchronizerParts {
   readonly notices: Notices;
   readonly confirmed: ConfirmedPrompts;
   readonly resume: Resume;
+  readonly woken: WokenTurns;
   readonly queue: LaunchQueue;
   readonly transcripts: LiveTranscripts;
   readonly worktrees: TaskWorktrees;
@@ -175,13 +177,18 @@ export class Synchronizer implements Disposable {
 
   /** Resumes unfinished work. */
   private async takeUp(): Promise<void> {
-    const { guard, turns, notices, ending, resume, queue, worktrees } = this.parts;
+    const { guard, turns, notices, ending, resume, woken, queue, worktrees } = this.parts;
     guard.connect(this.tookUp);
     this.tookUp = true;
     void worktrees.takeUp();
     await this.loseMissing();
     if (!this.connected) return;
-    await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts()]);
+    await Promise.all([
+      turns.connect(),
+      notices.deliverPending(),
+      ending.stopLateStarts(),
+      woken.takeUp(),
+    ]);
     if (!this.connected) return;
     void resume.sendAllWaiting();
     queue.pump();
@@ -227,6 +234,8 @@ export class Synchronizer implements Disposable {
     confirmed.accept(event);
     if (!entry) return subagents.accept(event);
     turns.accept(entry, event);
+    // While disconnected, another engine may follow the task.
+    if (this.connected) this.parts.woken.accept(entry, event);
     ending.stopLateStart(entry, event);
     if (event.type === "part-changed" && isTooDeep(event.part))
       this.refusals.fire({

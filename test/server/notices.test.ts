@@ -90,6 +90,31 @@ describe("notices to the parent", () => {
     assert.ok(!second?.hidden.includes("WATCH OUT"));
   });
 
+  it("a task that the notice of its subtask wakes runs again, and its parent gets the new answer", async () => {
+    const window = await openEngine(server, { maxDepth: 2 });
+    const above = await launch(window, { text: "I'm waiting." }, "agent");
+    const { id: below } = await window.engine.launch({
+      prompt: script([{ text: "In the cart.", gate: "subtask" }]),
+      agent: "general",
+      parentSessionID: above,
+      launchedBy: "agent",
+    });
+    await ended(window, above);
+    await delivered(window, above);
+    model.release("subtask");
+    await ended(window, below);
+    await until("the second end", () => {
+      const task = window.engine.get(above);
+      return task?.resumeCount === 1 && task.status === "completed" && task.notice.state === "delivered";
+    });
+    const { result } = await window.engine.output(above);
+    assert.notEqual(result, "I'm waiting.");
+    const [first, second, ...others] = await notices(server, parent);
+    assert.match(first?.hidden ?? "", /I'm waiting\./);
+    assert.ok(result && second?.hidden.includes(result));
+    assert.equal(others.length, 0);
+  });
+
   it("a task that an agent launched wakes its parent, which answers once and keeps its agent and model", async () => {
     const window = await open();
     await say("Hello", "plan", "m2");

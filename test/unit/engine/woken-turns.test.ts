@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { ServerFailure } from "../../../src/engine/ports.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { EngineSettings } from "../../../src/engine/engine.ts";
+import type { Task } from "../../../src/engine/task.ts";
+
+describe("A completed task that a subtask's notice wakes", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let settings: Partial<EngineSettings>;
+  let parent: string;
+  let above: string;
+  let below: string;
+
+  const launch = async (parentSessionID: string): Promise<string> =>
+    (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy: "agent" })).id;
+  const task = (): Task | undefined => window.engine.get(above);
+  /** The notices in the parent's conversation. */
+  const told = async (): Promise<readonly string[]> =>
+    (await server.messages(parent))
+      .filter(({ info }) => info.role === "user")
+      .map(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n"));
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    settings = { maxDepth: 2 };
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    window = memoryWindow(server, clock, settings);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+    above = await launch(parent);
+    below = await launch(above);
+    await clock.advance(60_000);
+    server.finish(above, "I wait for it.");
+    await settled();
+    server.finish(parent, "Fine.");
+    await settled();
+    assert.equal(task()?.status, "completed");
+  });
+
+  afterEach(() => window.kill());
+
+  it("runs again, shows its requests, and notifies its parent of the new answer", async () => {
+    server.finish(below, "Found it.");
+    await settled();
+    assert.ok(server.running().has(above));
+    server.begin(above);
+    await settled();
+    assert.equal(task()?.status, "resumed");
+    const request = server.ask(above);
+    await settled();
+    assert.deepEqual(
+      window.engine.openRequests().map(({ request: { id } }) => id),
+      [request.id],
+    );
+    server.reply(above, "once");
+    server.finish(above, "It is in the cart.");
+    await settled();
+    assert.equal(task()?.status, "completed");
+    assert.equal((await window.engine.output(above)).result, "It is in the cart.");
+    const notices = await told();
+    assert.equal(notices.length, 2);
+    assert.match(notices[1] ?? "", /It is in the cart\./);
+  });
+
+  it("is found after the connection was lost, even if it has ended meanwhile", async () => {
+    const { saveRecord } = server;
+    server.saveRecord = () => Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."));
+    server.finish(below, "Found it.");
+    await settled();
+    window.engine.disconnect();
+    server.finish(above, "It is in the cart.");
+    await settled();
+    server.saveRecord = saveRecord;
+    assert.equal(task()?.status, "completed");
+    await window.engine.connect();
+    await settled();
+    assert.equal((await window.engine.output(above)).result, "It is in the cart.");
+    assert.match((await told()).at(-1) ?? "", /It is in the cart\./);
+  });
+
+  it("is not woken if it has no room for another turn: the notice is only stored", async () => {
+    Object.assign(settings, { budget: { taskMinutes: 1 } });
+    server.finish(below, "Found it.");
+    await settled();
+    assert.ok(!server.running().has(above));
+    assert.equal(task()?.status, "completed");
+  });
+});
