@@ -183,12 +183,7 @@ export class Synchronizer implements Disposable {
     void worktrees.takeUp();
     await this.loseMissing();
     if (!this.connected) return;
-    await Promise.all([
-      turns.connect(),
-      notices.deliverPending(),
-      ending.stopLateStarts(),
-      woken.takeUp(),
-    ]);
+    await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts(), woken.takeUp()]);
     if (!this.connected) return;
     void resume.sendAllWaiting();
     queue.pump();
