@@ -295,14 +295,21 @@ export class Notices implements Disposable {
   }
 
   private count(entry: Entry): Omit<NoticeFacts, "result" | "changes"> {
-    const siblings = [...this.registry.all(), ...this.registry.lost()]
-      .map(({ record }) => record)
-      .filter(({ parentSessionID }) => parentSessionID === entry.record.parentSessionID);
+    const siblings = [...this.registry.all(), ...this.registry.lost()].filter(
+      ({ record }) => record.parentSessionID === entry.record.parentSessionID,
+    );
+    const records = siblings.map(({ record }) => record);
     return {
-      // A message that waits is sent right after the notice.
-      runningCount: siblings.filter((task) => isActive(task) || isToContinue(task)).length,
-      totalCount: countSinceQuiet(entry.record, siblings),
+      runningCount: siblings.filter((task) => isActive(task.record) || this.isToContinue(task)).length,
+      totalCount: countSinceQuiet(entry.record, records),
     };
+  }
+
+  /** Whether a message waits for the task, which is sent right after the notice. */
+  private isToContinue(entry: Entry): boolean {
+    const { record } = entry;
+    const waits = record.status === "completed" && waitingMessage(record) !== undefined;
+    return waits && this.budget.hasRoomFor(entry);
   }
 
   private async defaultAgent(): Promise<string> {
@@ -329,10 +336,6 @@ export class Notices implements Disposable {
       .showThenStore(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
-}
-
-function isToContinue(task: TaskRecord): boolean {
-  return task.status === "completed" && waitingMessage(task) !== undefined;
 }
 
 /** How many siblings were launched since the parent last had none running, up to and including this one. */

@@ -554,4 +554,24 @@ describe("the budget guard", () => {
     assert.equal(tokens.output, 7);
     assert.equal(worked / MINUTE, 50);
   });
+
+  it("holds back a message that waits, and a task with one doesn't count as running for its siblings", async () => {
+    const window = await open();
+    const [held, other] = [await launch(window), await launch(window)];
+    await window.engine.steer(held, "Then this.", { after: true });
+    await spend(held, 2);
+    budget = { taskCost: 1 };
+    server.finish(held, "Done.");
+    await settled();
+    assert.equal(window.engine.get(held)?.status, "completed");
+    assert.deepEqual(window.engine.get(held)?.followUp, { text: "Then this." });
+    server.finish(other, "Done too.");
+    await settled();
+    const told = (await server.messages(parent)).flatMap(({ parts }) => parts);
+    const lines = told.map((part) => (part.type === "text" ? part.text : ""));
+    assert.ok(
+      lines.some((line) => line.includes("(2 of 2 done)")),
+      lines.join("\n"),
+    );
+  });
 });
