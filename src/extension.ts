@@ -132,7 +132,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     showLog: () => channel.show(),
     daemon,
     showLaunching: (what, folder) => view.tree.launching.show(what, folder),
-    reveal: (taskID, options) => view.reveal(taskID, options),
+    reveal: (taskID, options) => void view.reveal(taskID, options),
     extensionUri: context.extensionUri,
     firstSteps,
     list,

@@ -32,11 +32,15 @@ export class FolderFeed implements Disposable {
     const changes = new ChangeBatcher(clock, logger);
     this.changes = changes;
     this.onDidChange = changes.onDidFlush;
+    const noteRequests = (): void =>
+      changes.note("requests", () => ({ type: "requests", requests: this.requests() }), "now");
     this.disposables = [
       changes,
-      connecting.onDidChange(() =>
-        changes.note("connection", () => ({ type: "connection", state: connecting.state }), "now"),
-      ),
+      connecting.onDidChange(() => {
+        // Until then, windows keep what they know.
+        if (connecting.state.kind === "connected") noteRequests();
+        changes.note("connection", () => ({ type: "connection", state: connecting.state }), "now");
+      }),
       engine.onDidChangeSession((id) => {
         const read = (): FolderChange => {
           const session = engine.session(id);
@@ -53,9 +57,7 @@ export class FolderFeed implements Disposable {
         const read = (): FolderChange => ({ type: "subagent", id, subagent: engine.subagents.get(id) });
         changes.note(`subagent ${id}`, read, urgencyOf(change));
       }),
-      engine.onDidChangeRequests(() =>
-        changes.note("requests", () => ({ type: "requests", requests: this.requests() }), "now"),
-      ),
+      engine.onDidChangeRequests(noteRequests),
       engine.onDidWarn((task) => changes.noteEvent({ type: "near-limit", task })),
       engine.onDidRefuse((refused) => changes.noteEvent({ type: "refused", refused })),
       session.onDidChange(() =>

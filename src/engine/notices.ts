@@ -3,7 +3,7 @@ import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { messageOf, UserFacingError } from "./errors.ts";
-import type { Disposable } from "./event.ts";
+import { Emitter, logged, type Disposable, type Event } from "./event.ts";
 import { MultiMap } from "./multi-map.ts";
 import { derivedID } from "./ids.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
@@ -15,6 +15,7 @@ import type { Message, Prompt, ServerEvent } from "./server-model.ts";
 import { isActive, isStopped, shortID, waitingMessage, type NoticeState, type TaskRecord } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
+import { expectWaking } from "./woken-turns.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
@@ -45,6 +46,9 @@ export class Notices implements Disposable {
   private readonly server: AgentServer;
   private readonly clock: Clock;
   private connected = false;
+  private readonly finds: Emitter<Entry>;
+  /** A notice that wakes this task had arrived before this process knew. */
+  readonly onDidFindNotice: Event<Entry>;
 
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger">,
@@ -56,6 +60,8 @@ export class Notices implements Disposable {
   ) {
     this.server = ports.server;
     this.clock = ports.clock;
+    this.finds = new Emitter(logged(ports.logger, "notices"));
+    this.onDidFindNotice = this.finds.event;
   }
 
   /** The connection is there and the registry up to date. {@link deliverPending} delivers what was left. */
@@ -107,7 +113,11 @@ export class Notices implements Disposable {
     const { notice } = entry.record;
     if (notice.state !== "pending") return;
     this.held.delete(entry.record.parentSessionID, entry);
-    const outcome = await this.notify(entry, notice.messageID, { waits: false });
+    const outcome = await this.notify(entry, notice.messageID, { waits: false }).catch((error: unknown) => {
+      // It is no longer held back for anything.
+      if (this.connected) this.deliverIn(entry, FIRST_RETRY_MS);
+      throw error;
+    });
     if (!outcome) throw new UserFacingError(CONNECTION_LOST);
     await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
   }
@@ -169,6 +179,7 @@ export class Notices implements Disposable {
 
   dispose(): void {
     this.disconnect();
+    this.finds.dispose();
   }
 
   /** Sends the notice unless the parent knows already. Undefined if the notice has to wait for the parent. */
@@ -222,11 +233,13 @@ export class Notices implements Disposable {
       agent: lastPrompt?.info.agent ?? parent.agent ?? (await this.defaultAgent()),
       model: lastPrompt?.info.model ?? parent.model,
     };
+    if (wakes && parentTask) expectWaking(parentTask, messageID);
     const position = recent.findIndex(({ info }) => info.id === messageID);
     if (hasArrived(recent[position] ?? (await this.earlier(recent, record, messageID)))) {
       const answered = recent.slice(position + 1).some(({ info }) => info.role === "assistant");
       if (wakes && position !== -1 && !answered)
         await this.server.prompt(parentID, { ...envelope, parts: [] });
+      if (parentTask) this.finds.fire(parentTask);
       return { state: "delivered", messageID, at: this.clock.now() };
     }
     const received = receivedThrough(recent, record);

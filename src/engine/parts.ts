@@ -39,7 +39,7 @@ export function createParts(ports: EnginePorts) {
   // State:
   const registry = new TaskRegistry(server, logger, () => clock.now(), ports.tombstones);
   const subagents = new Subagents(ports, registry);
-  const requests = new Requests(registry, subagents, logger);
+  const requests = new Requests(registry, subagents, clock, logger);
   const catalog = new Catalog(server);
   const collisions = new Collisions(registry, settings);
   const worktrees = new TaskWorktrees(ports, registry, subagents);
@@ -77,7 +77,7 @@ export function createParts(ports: EnginePorts) {
   const relaunch = new Relaunch(server, launcher, registry, logger);
   const resume = new Resume({ ...parts, adoption });
   const steering = new Steering({ ...parts, resume });
-  const woken = new WokenTurns(parts);
+  const woken = new WokenTurns({ ...parts, requests });
   const worktreeWork = new WorktreeWork({ ...parts, git: ports.worktrees, resume, predictions });
   const transcripts = new LiveTranscripts(server, logger);
   const synchronizer = new Synchronizer({
@@ -131,6 +131,7 @@ export function createParts(ports: EnginePorts) {
     queue,
     predictions,
     worktrees,
+    woken,
     notices,
     transcripts,
     requests,

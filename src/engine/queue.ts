@@ -134,6 +134,7 @@ export class LaunchQueue implements Disposable {
   private async startNow(entry: Entry): Promise<boolean> {
     const { record } = entry;
     if (!isActive(record) || !isQueued(record)) return true;
+    if (entry.turn?.prompt.kind === "interrupted") return false;
     const { id, agent, model, promptMessageID: messageID } = record;
     // A task appears as soon as its session exists, a moment before the server has stored its prompt.
     if (!(await this.isStored(entry))) return false;

@@ -171,8 +171,10 @@ export class ReadModel extends FolderTasks<MirroredSession, MirroredRequest> imp
         .filter(isActive)
         .map(({ id }) => id),
     );
-    // Until then, the engine knows of no requests.
-    const requests = isRead ? next.requests : this.requests;
+    const others = isRead
+      ? []
+      : this.requests.filter(({ id }) => !next.requests.some((one) => one.id === id));
+    const requests = [...others, ...next.requests];
     const hasOtherRequests = !isSame(this.requests, requests);
     const isElsewhere = this.latest !== next.latestSessionID;
     const hasOtherState = !isSame(this.state, next.connection);

@@ -25,6 +25,8 @@ export interface Entry {
   snapshot?: Task | undefined;
   /** The ID of the last message that steered the task. */
   steeredBy?: string | undefined;
+  /** The notices of subtasks that may wake the task, by the IDs of their messages. */
+  wokenBy?: ReadonlySet<string> | undefined;
   /** The retry or continuation in progress. */
   relaunching?: Promise<Entry> | undefined;
   /** Runs the commands and endings of the task one at a time. */

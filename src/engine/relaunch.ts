@@ -1,8 +1,10 @@
+import { askedLast } from "./adoption.ts";
 import { hasArrived, isStored } from "./arrival.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { LaunchInput } from "./launcher.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { isNotice } from "./notices.ts";
 import { sentence } from "./sentence.ts";
 import { shortID, waitingMessage, type TaskRecord } from "./task.ts";
 import { STATUS_WORDS } from "./transitions.ts";
@@ -76,7 +78,9 @@ export class Relaunch {
 
   private async again(record: TaskRecord): Promise<LaunchInput> {
     const { id, promptMessageID, forkedFrom, forkOptions } = record;
-    const message = await this.server.message(id, promptMessageID);
+    const current = await this.server.message(id, promptMessageID);
+    // What woke the task is no prompt of its own.
+    const message = current && isNotice(current) ? askedLast(await this.server.messages(id)) : current;
     if (!message || !hasArrived(message))
       throw new Refusal(
         "session-gone",

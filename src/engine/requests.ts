@@ -1,5 +1,6 @@
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
-import type { Logger } from "./ports.ts";
+import type { Clock, Logger } from "./ports.ts";
+import { timeOf } from "./ids.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
 import type { PendingRequest, ServerEvent } from "./server-model.ts";
 import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
@@ -24,6 +25,7 @@ export class Requests implements Disposable {
   constructor(
     private readonly registry: TaskRegistry,
     private readonly subagents: Subagents,
+    private readonly clock: Clock,
     logger: Logger,
   ) {
     this.changes = new Emitter(logged(logger, "open requests"));
@@ -60,9 +62,15 @@ export class Requests implements Disposable {
     this.changes.fire();
   }
 
-  /** Removes a session's requests. The server keeps listing those of aborted turns, but they have no effect. */
-  forget(sessionID: string): void {
-    const stale = this.all().filter((request) => request.sessionID === sessionID);
+  /**
+   * Removes a session's requests from before this time (milliseconds since 1970). The server keeps listing those of
+   * aborted turns, but they have no effect.
+   */
+  forget(sessionID: string, before = Infinity): void {
+    const now = this.clock.now();
+    const stale = this.all().filter(
+      (request) => request.sessionID === sessionID && timeOf(request.id, now) < before,
+    );
     for (const { id } of stale) this.open.delete(id);
     if (stale.length > 0) this.changes.fire();
   }
@@ -72,13 +80,23 @@ export class Requests implements Disposable {
     this.changes.dispose();
   }
 
-  /** Requests become void when a turn ends or begins. An adopted subagent keeps running, and keeps its requests. */
+  /**
+   * Requests become void when their turn ends. A turn can be noticed after its first request. An adopted subagent keeps
+   * running, and keeps its requests.
+   */
   private follow({ id, before }: TaskChange | SubagentChange): void {
-    if (before && isRunning(before) !== this.isWorking(id)) this.forget(id);
+    const child = this.child(id);
+    const isWorking = child !== undefined && isRunning(child);
+    if (!before || isRunning(before) === isWorking) return;
+    this.forget(id, isWorking ? child.startedAt : Infinity);
   }
 
   private isWorking(sessionID: string): boolean {
-    const child = this.registry.get(sessionID) ?? this.subagents.get(sessionID);
+    const child = this.child(sessionID);
     return child !== undefined && isRunning(child);
+  }
+
+  private child(id: string): Child | undefined {
+    return this.registry.get(id) ?? this.subagents.get(id);
   }
 }

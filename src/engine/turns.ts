@@ -74,7 +74,7 @@ export class TurnWatcher implements Disposable {
       turn.lastError = event.error;
       this.settle(entry, "hint");
     } else if (event.type === "part-changed" && event.part.messageID === entry.record.promptMessageID) {
-      if (!isOwnText(event.part)) return;
+      if (!isOwnText(event.part) || turn.prompt.kind === "interrupted") return;
       // Errors before the prompt was stored, such as for an unreadable file, do not end the turn.
       if (turn.prompt.kind !== "stored") turn.lastError = undefined;
       turn.prompt = { kind: "stored" };

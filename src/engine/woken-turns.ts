@@ -1,7 +1,9 @@
 import { messageOf } from "./errors.ts";
+import type { Disposable } from "./event.ts";
 import type { Notices } from "./notices.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Requests } from "./requests.ts";
 import type { AssistantMessageInfo, MessageInfo, ServerEvent } from "./server-model.ts";
 import { shortID, type TaskRecord } from "./task.ts";
 import { transition } from "./transitions.ts";
@@ -12,6 +14,7 @@ interface WokenTurnsParts {
   readonly server: AgentServer;
   readonly logger: Logger;
   readonly registry: TaskRegistry;
+  readonly requests: Requests;
   readonly notices: Notices;
   readonly turns: TurnWatcher;
 }
@@ -20,42 +23,63 @@ interface WokenTurnsParts {
  * The notice of a subtask wakes its parent, which can be a task that has completed. Its turn is then followed like that
  * of a follow-up: its requests are shown, its limits apply, and its parent is notified of the new answer.
  */
-export class WokenTurns {
-  constructor(private readonly parts: WokenTurnsParts) {}
+export class WokenTurns implements Disposable {
+  private readonly subscription: Disposable;
+
+  constructor(private readonly parts: WokenTurnsParts) {
+    this.subscription = parts.notices.onDidFindNotice((entry) => void this.look(entry));
+  }
 
   /** Processes an event in the session of a task. */
   accept(entry: Entry, event: ServerEvent): void {
-    if (event.type === "message-changed" && isWoken(entry, event.info, this.parts.registry))
-      void this.follow(entry, event.info);
+    if (event.type === "message-changed" && isWoken(entry, event.info)) void this.follow(entry, event.info);
   }
 
   /** Follows the turns that began while there was no connection, and may have ended since. */
   async takeUp(): Promise<void> {
-    const { registry, server } = this.parts;
-    const candidates = registry.all().filter(({ record }) => noticesSince(record, registry).length > 0);
-    await Promise.all(
-      candidates.map(async (entry) => {
-        const messages = await server.messages(entry.record.id, TURN_WINDOW).catch(() => []);
-        const answer = messages.map(({ info }) => info).findLast((info) => isWoken(entry, info, registry));
-        if (answer?.role === "assistant") await this.follow(entry, answer);
-      }),
-    );
+    const { registry } = this.parts;
+    const candidates = registry.all().filter((entry) => {
+      const found = noticesSince(entry.record, registry);
+      for (const id of found) expectWaking(entry, id);
+      return found.length > 0;
+    });
+    await Promise.all(candidates.map((entry) => this.look(entry)));
   }
 
-  private async follow(entry: Entry, { parentID, created }: AssistantMessageInfo): Promise<void> {
-    const { registry, notices, turns, logger } = this.parts;
+  dispose(): void {
+    this.subscription.dispose();
+  }
+
+  /** Reads whether a turn of the task has begun. */
+  private async look(entry: Entry): Promise<void> {
+    const messages = await this.parts.server.messages(entry.record.id, TURN_WINDOW).catch(() => []);
+    const first = messages.map(({ info }) => info).find((info) => isWoken(entry, info));
+    if (first?.role === "assistant") await this.follow(entry, first);
+  }
+
+  private async follow(entry: Entry, answer: AssistantMessageInfo): Promise<void> {
+    const { registry, requests, notices, turns, logger } = this.parts;
     try {
       await entry.serial.run(async () => {
-        if (entry.record.status !== "completed") return;
+        if (!registry.holds(entry) || !isWoken(entry, answer)) return;
         // The record of the earlier end is replaced, so its notice must be delivered first.
         await notices.deliverNow(entry);
-        const woken = transition(entry.record, { type: "resume", at: created, promptMessageID: parentID });
+        const { created: at, parentID: promptMessageID } = answer;
+        const { worktree, ...woken } = transition(entry.record, { type: "resume", at, promptMessageID });
         await registry.storeThenShow(entry, {
           ...woken,
-          callID: undefined,
+          // What it does now can be seen, and be decided on, again.
+          clearedAt: undefined,
+          worktree: worktree && { ...worktree, outcome: undefined },
           notice: { state: "none" },
           retrievedAt: undefined,
         });
+        entry.wokenBy = undefined;
+        for (const request of requests.all().filter(({ sessionID }) => sessionID === entry.record.id)) {
+          const event = { type: "request-asked", request } as const;
+          turns.accept(entry, event);
+          requests.accept(event);
+        }
         turns.follow(entry);
       });
     } catch (error) {
@@ -64,22 +88,29 @@ export class WokenTurns {
   }
 }
 
-/** Whether this message answers the notice of a subtask, after the task had completed. */
-function isWoken({ record }: Entry, info: MessageInfo, registry: TaskRegistry): info is AssistantMessageInfo {
+/** Notes that the answer to this message, a notice of a subtask, may be a turn of its own. */
+export function expectWaking(entry: Entry, messageID: string): void {
+  entry.wokenBy = new Set([...(entry.wokenBy ?? []), messageID]);
+}
+
+/** Whether this message answers such a notice, after the task had completed. */
+function isWoken({ record, wokenBy }: Entry, info: MessageInfo): info is AssistantMessageInfo {
   return (
+    record.status === "completed" &&
     info.role === "assistant" &&
     info.id !== record.finalMessageID &&
-    info.created >= (record.endedAt ?? Infinity) &&
-    noticesSince(record, registry).includes(info.parentID)
+    info.created >= (record.endedAt ?? 0) &&
+    wokenBy?.has(info.parentID) === true
   );
 }
 
-/** The message IDs of the notices that a completed task may have got from its subtasks since. */
+/** The message IDs of the notices that woke a completed task, or will, as far as the records of its subtasks tell. */
 function noticesSince({ id, status, endedAt = 0 }: TaskRecord, registry: TaskRegistry): readonly string[] {
   if (status !== "completed") return [];
-  return [...registry.tasksOf(id), ...registry.lost().filter(({ record }) => record.parentSessionID === id)]
-    .map(({ record }) => record.notice)
-    .flatMap((notice) =>
+  return registry
+    .tasksOf(id)
+    .filter(({ record }) => record.launchedBy === "agent")
+    .flatMap(({ record: { notice } }) =>
       notice.state === "pending" || (notice.state === "delivered" && notice.at >= endedAt)
         ? [notice.messageID]
         : [],

@@ -1,4 +1,5 @@
 import { Emitter } from "../../src/engine/event.ts";
+import { freshID } from "../../src/engine/ids.ts";
 import { ServerFailure, type AgentServer, type NewSession } from "../../src/engine/ports.ts";
 import {
   ABORTED,
@@ -381,7 +382,8 @@ export class MemoryServer implements AgentServer {
   /** The model calls a tool that needs a permission. */
   ask(sessionID: string, permission = "bash"): PermissionRequest {
     this.openTool(sessionID, permission);
-    const id = this.id("per");
+    // Its time matters, unlike that of other IDs.
+    const id = freshID("evt", this.now(), () => 0, ++this.made).replace("evt", "per");
     const request: PermissionRequest = {
       type: "permission",
       id,

@@ -11,12 +11,14 @@ import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./buil
 /** What is needed to deliver a forked task. */
 export interface ForkDeliveryInput {
   readonly request: ForkRequest;
-  /** Undefined if an earlier delivery was interrupted, and what it left has to be replaced. */
+  /** Undefined if an earlier delivery may have left something. */
   readonly opening: ForkOpening | undefined;
   readonly prompt: string;
   readonly files?: readonly PromptFile[] | undefined;
   /** Whether to start the prompt, or only store it for a queued task. */
   readonly startsNow: boolean;
+  /** Whether this process has begun to deliver it. What it left is replaced, even a stored prompt. */
+  readonly isInterrupted?: boolean;
 }
 
 /** What a failed delivery left in the session; `unreachable` if that could not be determined. */
@@ -50,11 +52,12 @@ export class ForkDelivery {
   }
 
   private async build(entry: Entry, input: ForkDeliveryInput, signal: AbortSignal): Promise<void> {
-    const { request, opening, prompt, startsNow } = input;
+    const { request, opening, prompt, startsNow, isInterrupted } = input;
     const { record } = entry;
     let prepared: PreparedFork;
     try {
-      if (!opening && !(await this.clear(record))) return;
+      if (isInterrupted) await this.ports.server.writeHistory(record.id, []);
+      else if (!opening && !(await this.clear(record))) return;
       prepared = opening?.prepared ?? (await this.builder.prepare(request, prompt, signal));
       if (!opening?.copies && !signal.aborted) await this.builder.write(record, prepared);
       const isStopped = signal.aborted || !isActive(entry.record);
@@ -70,8 +73,8 @@ export class ForkDelivery {
       const left = await this.abandon(entry, input);
       if (signal.aborted) return;
       if (left !== "unreachable" || !entry.turn) return this.fail(entry, error, left);
-      const buildAgain = (): Promise<void> => this.run(entry, { ...input, opening: undefined });
-      entry.turn.prompt = { kind: "interrupted", buildAgain };
+      const again = { ...input, opening: undefined, isInterrupted: true };
+      entry.turn.prompt = { kind: "interrupted", buildAgain: () => this.run(entry, again) };
     }
   }
 

@@ -12,7 +12,7 @@ import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
 import { batchMembers, descendants, isAnswered, isCleared, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
-import { BatchNode, ChildNode, FolderNode, folderOf, type Node, TaskDecorations } from "./items.ts";
+import { BatchNode, ChildNode, FolderNode, folderOf, type Node, rowID, TaskDecorations } from "./items.ts";
 import type { Unread } from "./unread.ts";
 import { TaskTree } from "./task-tree.ts";
 import { stateWord } from "./words.ts";
@@ -50,8 +50,8 @@ export class TaskView implements vscode.Disposable {
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** The selected rows, as the editor last reported them. */
   private reported: readonly Node[] = [];
-  /** The row to select. */
-  private toSelect: Node | undefined;
+  /** The task whose row is to be selected. */
+  private toSelect: string | undefined;
   /** Rows to expand once the view is visible. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
@@ -159,39 +159,42 @@ export class TaskView implements vscode.Disposable {
     return this.view.visible;
   }
 
-  /** Reveals a task, opening the view if necessary. Takes the focus only if requested. */
-  reveal(taskID: string, { focus } = { focus: false }): void {
+  /**
+   * Reveals a task, opening the view if necessary, and selects it until the editor keeps it selected: rows that are being
+   * redrawn can't be selected, and a hidden view is redrawn when it opens, of which the editor tells late. Takes the focus
+   * only if requested.
+   */
+  async reveal(taskID: string, { focus } = { focus: false }): Promise<void> {
     // The editor finds a top-level row only after it was notified of it.
     this.tree.fireMoved();
-    // For a row that a filter hides, the editor would ask for the children of collapsed rows.
-    if (this.tree.existing([this.tree.node(taskID)]).length === 0) return;
-    void this.select(this.tree.node(taskID), focus);
-  }
-
-  /**
-   * Selects a row until the editor keeps it selected: rows that are being redrawn can't be selected, and a hidden view is
-   * redrawn when it opens, of which the editor tells late.
-   */
-  private async select(node: Node, focus: boolean): Promise<void> {
-    const { view } = this;
-    const { visible: wasVisible, selection: before } = view;
-    this.toSelect = node;
+    const { view, tree } = this;
+    const wasVisible = view.visible;
+    const selected = (): string => view.selection.map(rowID).join();
+    let before = selected();
+    this.toSelect = taskID;
     for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
-      const isSelected = view.selection.includes(node);
+      const node = tree.node(taskID);
+      // For a row that a filter hides, the editor would ask for the children of collapsed rows.
+      if (tree.existing([node]).length === 0) return;
+      const isSelected = selected() === taskID;
       // By now the user may have left the view.
       if (waited === 0 || (view.visible && !isSelected))
         // The row may be gone before the editor gets there.
         await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
       else if (wasVisible && isSelected) return;
       await pause();
-      const other = view.selection.some((each) => each !== node && !before.includes(each));
-      if (other || this.toSelect !== node) return;
+      const now = selected();
+      // Once the row was selected, any other one is the user's choice.
+      if (now === taskID) before = "";
+      else if (now !== "" && now !== before) return;
+      if (this.toSelect !== taskID) return;
     }
   }
 
   /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
   follow(taskID: string): void {
-    if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID) this.reveal(taskID);
+    if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID)
+      void this.reveal(taskID);
   }
 
   dispose(): void {

@@ -71,6 +71,9 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
         tombstones: [],
       };
       const { sessions, tasks: all, connection } = feed.snapshot();
+      const { requests } = feed.snapshot();
+      model.apply([{ type: "reset", snapshot: { ...nothing, requests } }]);
+      assert.deepEqual(asked(), [kept]);
       model.apply([{ type: "reset", snapshot: nothing }]);
       assert.deepEqual(
         model.active().map(({ id }) => id),

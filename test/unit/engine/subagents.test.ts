@@ -364,6 +364,7 @@ describe("Subagents that others launched", () => {
       await connect();
       assert.deepEqual(open(), []);
       assert.deepEqual(window.engine.pendingRequests(id), []);
+      await clock.advance(1);
       await ask(id);
       assert.deepEqual(open(), []);
       assert.equal(subagent(id).progress?.phase, "thinking");

@@ -153,6 +153,32 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.status, "completed");
   });
 
+  it("is, of such a fork, its conversation and prompt, even if the prompt alone was stored before", async () => {
+    const source = await launch(parent);
+    server.finish(source, "The answer.");
+    await settled();
+    const { writeHistory, prompt } = server;
+    const gone = (): ServerFailure => new ServerFailure("POST", "unreachable", "The server is gone.");
+    server.writeHistory = () => {
+      server.writeHistory = writeHistory;
+      return Promise.reject(gone());
+    };
+    server.prompt = async (...args) => {
+      await prompt.call(server, ...args);
+      throw gone();
+    };
+    const fork = { sourceSessionID: source };
+    const input = { prompt: "More.", parentSessionID: parent, launchedBy: "person", fork } as const;
+    const { id } = await window.engine.launch(input);
+    await settled();
+    assert.deepEqual((await server.messages(id)).map(answerText), ["More."]);
+    server.prompt = prompt;
+    await reconnect();
+    await settled();
+    const texts = (await server.messages(id)).map(answerText);
+    assert.deepEqual(texts.slice(0, 3), ["Work.", "The answer.", "More."]);
+  });
+
   it("is nothing if a request is answered before the requests were read, and the error doesn't say that it is gone", async () => {
     const id = await launch(parent);
     const request = server.ask(id);

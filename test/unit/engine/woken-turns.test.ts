@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { ServerFailure } from "../../../src/engine/ports.ts";
+import { promptText } from "../../support/engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -89,5 +90,79 @@ describe("A completed task that a subtask's notice wakes", () => {
     await settled();
     assert.ok(!server.running().has(above));
     assert.equal(task()?.status, "completed");
+  });
+
+  it("keeps the request that it made before it could be followed", async () => {
+    const { saveRecord } = server;
+    server.saveRecord = () => Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."));
+    server.finish(below, "Found it.");
+    await settled();
+    server.begin(above);
+    await clock.advance(1_000);
+    const request = server.ask(above);
+    await settled();
+    window.engine.disconnect();
+    server.saveRecord = saveRecord;
+    await window.engine.connect();
+    await settled();
+    assert.equal(task()?.progress?.phase, "needs-permission");
+    assert.deepEqual(
+      window.engine.openRequests().map(({ request: { id } }) => id),
+      [request.id],
+    );
+    await window.engine.answer(request, { type: "permission", reply: "once" });
+    server.finish(above, "It is in the cart.");
+    await settled();
+    assert.equal(task()?.status, "completed");
+  });
+
+  it("runs again even if the subtask has gone on by then, or was deleted, and is in the list again", async () => {
+    await window.engine.clear(above);
+    await window.engine.steer(below, "Then the docs.", { after: true });
+    server.finish(below, "Found it.");
+    await settled();
+    assert.equal(window.engine.get(below)?.status, "resumed");
+    server.begin(above);
+    await settled();
+    assert.equal(task()?.status, "resumed");
+    assert.equal(task()?.clearedAt, undefined);
+    server.finish(above, "It is in the cart.");
+    await settled();
+    await server.deleteSession(below);
+    await settled();
+    await clock.advance(2_000);
+    server.begin(above);
+    await settled();
+    assert.equal(task()?.status, "resumed");
+    assert.equal(task()?.resumeCount, 2);
+  });
+
+  it("is retried with its own prompt, not with the notice, if it fails", async () => {
+    server.finish(below, "Found it.");
+    await settled();
+    server.end(above, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    assert.equal(task()?.status, "error");
+    assert.equal(await promptText(server, await window.engine.retry(above)), "Work.");
+  });
+
+  it("gives its parent the first answer later if that fails at first", async () => {
+    const { prompt } = server;
+    server.prompt = (id, sent) =>
+      id === parent && !sent.noReply
+        ? Promise.reject(new ServerFailure("prompt", "refused", "Busy.", 500))
+        : prompt.call(server, id, sent);
+    await window.engine.resume(above, "Look again.");
+    server.finish(above, "I wait for it still.");
+    await settled();
+    server.finish(below, "Found it.");
+    await settled();
+    server.begin(above);
+    await settled();
+    assert.equal(task()?.status, "completed");
+    assert.equal(task()?.notice.state, "pending");
+    server.prompt = prompt;
+    await clock.advance(5_000);
+    assert.match((await told()).at(-1) ?? "", /I wait for it still\./);
   });
 });
