@@ -32,13 +32,15 @@ export class FolderFeed implements Disposable {
     const changes = new ChangeBatcher(clock, logger);
     this.changes = changes;
     this.onDidChange = changes.onDidFlush;
-    const noteRequests = (): void =>
+    const noteRequests = (): void => {
+      // Until then, the engine may not have read them, and windows keep what they know.
+      if (connecting.state.kind !== "connected") return;
       changes.note("requests", () => ({ type: "requests", requests: this.requests() }), "now");
+    };
     this.disposables = [
       changes,
       connecting.onDidChange(() => {
-        // Until then, windows keep what they know.
-        if (connecting.state.kind === "connected") noteRequests();
+        noteRequests();
         changes.note("connection", () => ({ type: "connection", state: connecting.state }), "now");
       }),
       engine.onDidChangeSession((id) => {

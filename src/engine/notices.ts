@@ -15,7 +15,6 @@ import type { Message, Prompt, ServerEvent } from "./server-model.ts";
 import { isActive, isStopped, shortID, waitingMessage, type NoticeState, type TaskRecord } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import { answerText, TURN_WINDOW } from "./turn.ts";
-import { expectWaking } from "./woken-turns.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
@@ -55,8 +54,7 @@ export class Notices implements Disposable {
     private readonly registry: TaskRegistry,
     private readonly catalog: Catalog,
     private readonly prompts: ConfirmedPrompts,
-    private readonly worktrees: TaskWorktrees,
-    private readonly budget: BudgetUse,
+    private readonly state: { readonly worktrees: TaskWorktrees; readonly budget: BudgetUse },
   ) {
     this.server = ports.server;
     this.clock = ports.clock;
@@ -214,7 +212,7 @@ export class Notices implements Disposable {
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent)
       return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
-    if (await this.worktrees.isGoneFor(parentID))
+    if (await this.state.worktrees.isGoneFor(parentID))
       return {
         state: "skipped",
         reason: english(sentence("The worktree of the parent session no longer exists.")),
@@ -225,7 +223,7 @@ export class Notices implements Disposable {
       // A busy session would answer any new message.
       waits && !wakes && this.isBusy(parentID),
       answer ?? this.result(record),
-      this.worktrees.changesAtEnd(record),
+      this.state.worktrees.changesAtEnd(record),
     ]);
     const lastPrompt = recent.findLast(({ info }) => info.role === "user");
     const envelope = {
@@ -262,7 +260,7 @@ export class Notices implements Disposable {
   /** The notice of a subtask must not make a task continue that was stopped or has no room for another turn. */
   private mayGoOn(entry: Entry): boolean {
     const { record } = entry;
-    return isActive(record) || (!isStopped(record) && this.budget.hasRoomFor(entry));
+    return isActive(record) || (!isStopped(record) && this.state.budget.hasRoomFor(entry));
   }
 
   private async isBusy(sessionID: string): Promise<boolean> {
@@ -322,7 +320,7 @@ export class Notices implements Disposable {
   private isToContinue(entry: Entry): boolean {
     const { record } = entry;
     const waits = record.status === "completed" && waitingMessage(record) !== undefined;
-    return waits && this.budget.hasRoomFor(entry);
+    return waits && this.state.budget.hasRoomFor(entry);
   }
 
   private async defaultAgent(): Promise<string> {
@@ -349,6 +347,11 @@ export class Notices implements Disposable {
       .showThenStore(entry, { ...entry.record, notice: { ...notice, attempts, lastError } })
       .catch(() => undefined);
   }
+}
+
+/** Notes that the answer to this message, a notice of a subtask, may be a turn of its own. */
+export function expectWaking(entry: Entry, messageID: string): void {
+  entry.wokenBy = new Set([...(entry.wokenBy ?? []), messageID]);
 }
 
 /** How many siblings were launched since the parent last had none running, up to and including this one. */

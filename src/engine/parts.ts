@@ -49,7 +49,7 @@ export function createParts(ports: EnginePorts) {
   const budget = new BudgetUse(registry, work, clock, settings);
   // The end of turns:
   const confirmed = new ConfirmedPrompts(ports);
-  const notices = new Notices(ports, registry, catalog, confirmed, worktrees, budget);
+  const notices = new Notices(ports, registry, catalog, confirmed, { worktrees, budget });
   const ending = new Ending(ports, registry, notices, work, budget);
   const prompts = new PromptSender(server, clock);
   const turns = new TurnWatcher(ports, registry, prompts, ending);

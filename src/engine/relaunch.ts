@@ -8,7 +8,7 @@ import { isNotice } from "./notices.ts";
 import { sentence } from "./sentence.ts";
 import { shortID, waitingMessage, type TaskRecord } from "./task.ts";
 import { STATUS_WORDS } from "./transitions.ts";
-import { answerText } from "./turn.ts";
+import { answerText, isSteering } from "./turn.ts";
 
 /** The prompt of a continued task, unless another one is given. */
 const CARRY_ON = "Continue where you left off.";
@@ -80,8 +80,11 @@ export class Relaunch {
     const { id, promptMessageID, forkedFrom, forkOptions } = record;
     const current = await this.server.message(id, promptMessageID);
     // What woke the task is no prompt of its own.
-    const message = current && isNotice(current) ? askedLast(await this.server.messages(id)) : current;
-    if (!message || !hasArrived(message))
+    const message =
+      current && isNotice(current)
+        ? askedLast((await this.server.messages(id)).filter((one) => !isSteering(one)))
+        : current;
+    if (!message || !hasArrived(message) || isNotice(message))
       throw new Refusal(
         "session-gone",
         sentence("The prompt of task {0} no longer exists. Launch a new task instead.", shortID(id)),

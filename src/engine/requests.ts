@@ -6,6 +6,9 @@ import type { PendingRequest, ServerEvent } from "./server-model.ts";
 import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 
+/** How much the server's clock may be ahead, in milliseconds. */
+const CLOCKS_DIFFER_MS = 86_400_000;
+
 /** Names a request. */
 export type RequestRef = Pick<PendingRequest, "id" | "sessionID">;
 
@@ -67,7 +70,7 @@ export class Requests implements Disposable {
    * aborted turns, but they have no effect.
    */
   forget(sessionID: string, before = Infinity): void {
-    const now = this.clock.now();
+    const now = this.clock.now() + CLOCKS_DIFFER_MS;
     const stale = this.all().filter(
       (request) => request.sessionID === sessionID && timeOf(request.id, now) < before,
     );

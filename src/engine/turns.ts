@@ -197,7 +197,7 @@ export class TurnWatcher implements Disposable {
       .run(async () => {
         turn.isBeingRead = false;
         const { record } = entry;
-        if (!isActive(record)) return;
+        if (!isActive(record) || entry.turn?.prompt.kind === "interrupted") return;
         const reading = await currentTurn(this.server, record);
         const event = await this.interpret(entry, reading, source);
         // If the record has changed in the meantime, it takes precedence.

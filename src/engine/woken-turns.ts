@@ -1,22 +1,25 @@
 import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
-import type { Notices } from "./notices.ts";
-import type { AgentServer, Logger } from "./ports.ts";
+import { expectWaking, type Notices } from "./notices.ts";
+import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Requests } from "./requests.ts";
 import type { AssistantMessageInfo, MessageInfo, ServerEvent } from "./server-model.ts";
 import { shortID, type TaskRecord } from "./task.ts";
 import { transition } from "./transitions.ts";
 import { TURN_WINDOW } from "./turn.ts";
+import type { TaskWorktrees } from "./task-worktrees.ts";
 import type { TurnWatcher } from "./turns.ts";
 
-interface WokenTurnsParts {
-  readonly server: AgentServer;
-  readonly logger: Logger;
+/** How long after a failure it is tried again, in milliseconds. */
+const RETRY_MS = 5_000;
+
+interface WokenTurnsParts extends Pick<EnginePorts, "server" | "clock" | "logger"> {
   readonly registry: TaskRegistry;
   readonly requests: Requests;
   readonly notices: Notices;
   readonly turns: TurnWatcher;
+  readonly worktrees: TaskWorktrees;
 }
 
 /**
@@ -25,6 +28,7 @@ interface WokenTurnsParts {
  */
 export class WokenTurns implements Disposable {
   private readonly subscription: Disposable;
+  private readonly retries = new Set<Disposable>();
 
   constructor(private readonly parts: WokenTurnsParts) {
     this.subscription = parts.notices.onDidFindNotice((entry) => void this.look(entry));
@@ -39,15 +43,15 @@ export class WokenTurns implements Disposable {
   async takeUp(): Promise<void> {
     const { registry } = this.parts;
     const candidates = registry.all().filter((entry) => {
-      const found = noticesSince(entry.record, registry);
-      for (const id of found) expectWaking(entry, id);
-      return found.length > 0;
+      for (const id of noticesSince(entry.record, registry)) expectWaking(entry, id);
+      return entry.record.status === "completed" && (entry.wokenBy?.size ?? 0) > 0;
     });
     await Promise.all(candidates.map((entry) => this.look(entry)));
   }
 
   dispose(): void {
     this.subscription.dispose();
+    for (const retry of this.retries) retry.dispose();
   }
 
   /** Reads whether a turn of the task has begun. */
@@ -58,7 +62,7 @@ export class WokenTurns implements Disposable {
   }
 
   private async follow(entry: Entry, answer: AssistantMessageInfo): Promise<void> {
-    const { registry, requests, notices, turns, logger } = this.parts;
+    const { registry, requests, notices, turns, worktrees, logger } = this.parts;
     try {
       await entry.serial.run(async () => {
         if (!registry.holds(entry) || !isWoken(entry, answer)) return;
@@ -66,15 +70,16 @@ export class WokenTurns implements Disposable {
         await notices.deliverNow(entry);
         const { created: at, parentID: promptMessageID } = answer;
         const { worktree, ...woken } = transition(entry.record, { type: "resume", at, promptMessageID });
+        const isGone = worktree !== undefined && (await worktrees.isGoneFor(entry.record.id));
         await registry.storeThenShow(entry, {
           ...woken,
           // What it does now can be seen, and be decided on, again.
           clearedAt: undefined,
-          worktree: worktree && { ...worktree, outcome: undefined },
+          worktree: isGone ? worktree : worktree && { ...worktree, outcome: undefined },
           notice: { state: "none" },
           retrievedAt: undefined,
         });
-        entry.wokenBy = undefined;
+        entry.wokenBy = new Set([...(entry.wokenBy ?? [])].filter((id) => id !== promptMessageID));
         for (const request of requests.all().filter(({ sessionID }) => sessionID === entry.record.id)) {
           const event = { type: "request-asked", request } as const;
           turns.accept(entry, event);
@@ -84,16 +89,17 @@ export class WokenTurns implements Disposable {
       });
     } catch (error) {
       logger.warn(`Couldn't follow task ${shortID(entry.record.id)}, which goes on: ${messageOf(error)}`);
+      // It may wait for a user, so that nothing else happens in its session.
+      const retry = this.parts.clock.after(RETRY_MS, () => {
+        this.retries.delete(retry);
+        void this.look(entry);
+      });
+      this.retries.add(retry);
     }
   }
 }
 
-/** Notes that the answer to this message, a notice of a subtask, may be a turn of its own. */
-export function expectWaking(entry: Entry, messageID: string): void {
-  entry.wokenBy = new Set([...(entry.wokenBy ?? []), messageID]);
-}
-
-/** Whether this message answers such a notice, after the task had completed. */
+/** Whether this message answers the notice of a subtask, after the task had completed. */
 function isWoken({ record, wokenBy }: Entry, info: MessageInfo): info is AssistantMessageInfo {
   return (
     record.status === "completed" &&

@@ -54,6 +54,7 @@ export class ForkDelivery {
   private async build(entry: Entry, input: ForkDeliveryInput, signal: AbortSignal): Promise<void> {
     const { request, opening, prompt, startsNow, isInterrupted } = input;
     const { record } = entry;
+    if (isInterrupted && !isActive(record)) return;
     let prepared: PreparedFork;
     try {
       if (isInterrupted) await this.ports.server.writeHistory(record.id, []);

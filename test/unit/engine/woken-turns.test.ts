@@ -165,4 +165,41 @@ describe("A completed task that a subtask's notice wakes", () => {
     await clock.advance(5_000);
     assert.match((await told()).at(-1) ?? "", /I wait for it still\./);
   });
+
+  it("is found after a reconnect even if the subtask was deleted, and again if it couldn't be stored at first", async () => {
+    const { saveRecord } = server;
+    let isBroken = true;
+    server.saveRecord = (record) =>
+      isBroken && record.id === above && record.status === "resumed"
+        ? Promise.reject(new ServerFailure("saveRecord", "refused", "Full.", 500))
+        : saveRecord.call(server, record);
+    server.finish(below, "Found it.");
+    await settled();
+    await server.deleteSession(below);
+    server.begin(above);
+    await settled();
+    window.engine.disconnect();
+    await window.engine.connect();
+    await settled();
+    assert.equal(task()?.status, "completed");
+    isBroken = false;
+    await clock.advance(5_000);
+    assert.equal(task()?.status, "resumed");
+  });
+
+  it("is retried with its prompt even if a message steered it", async () => {
+    const next = await launch(parent);
+    const part = await launch(next);
+    server.begin(next);
+    await window.engine.steer(next, "Also the docs.");
+    server.useTool(next);
+    server.finish(next, "I wait.");
+    await settled();
+    server.finish(part, "Found it.");
+    await settled();
+    server.end(next, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    assert.equal(window.engine.get(next)?.resumeCount, 1);
+    assert.equal(await promptText(server, await window.engine.retry(next)), "Work.");
+  });
 });
