@@ -42,7 +42,12 @@ export async function expireDiscarded(folder: string, now: Date, signal?: AbortS
   if (expired.length === 0) return;
   await updateRefs(folder, { remove: expired.map(({ ref }) => ref) }, signal);
   const stillThere = await ourWorktrees(await findRepository(folder, signal));
-  const names = new Set(expired.map(({ name }) => name));
+  const names = new Map(expired.map(({ name, time }) => [name, time]));
   for (const { ref, name } of all) if (!expired.some((one) => one.ref === ref)) names.delete(name);
-  for (const name of names) if (!stillThere.has(name)) await forgetWorktree(folder, name, signal);
+  for (const [name, time] of names) {
+    // It may have been made again since, and removed with other work in it.
+    const kept = await listRefs(folder, refs.keptAll(name), signal);
+    const isKeptSince = kept.some(({ ref }) => ref > refs.kept(name, time));
+    if (!stillThere.has(name) && !isKeptSince) await forgetWorktree(folder, name, signal);
+  }
 }

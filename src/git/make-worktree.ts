@@ -123,10 +123,13 @@ export async function cleanUpUnfinished(folder: string, signal?: AbortSignal): P
   const left = await unfinished(folder, signal);
   if (left.length === 0) return;
   const repository = await findRepository(folder, signal);
-  for (const one of left) {
-    await removeUnfinished(repository, one);
-    await updateRefs(folder, { remove: [one.ref] });
-  }
+  for (const one of left)
+    try {
+      await removeUnfinished(repository, one);
+      await updateRefs(folder, { remove: [one.ref] });
+    } catch {
+      // One that can't be removed now, such as one whose files are in use, must not keep others from being made.
+    }
 }
 
 async function removeUnfinished(

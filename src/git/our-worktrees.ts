@@ -1,5 +1,5 @@
-import { readdir, readFile, realpath, rm, rmdir, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { readdir, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { Serial } from "../engine/serial.ts";
@@ -20,6 +20,8 @@ export interface OurWorktree {
  * incomplete.
  */
 export const listing = new Serial();
+
+const DELETION = { recursive: true, force: true, maxRetries: 3 } as const;
 
 const LOCK = "Async Agents for OpenCode made this worktree for a task: ";
 
@@ -71,20 +73,31 @@ export async function deleteWorktree(
   await listing.run(async () => {
     // Git ignores a worktree without this file. Without one of the others, it fails.
     await rm(join(gitDirectory, "gitdir"), { force: true });
-    await rm(gitDirectory, { recursive: true, force: true, maxRetries: 3 });
+    await rm(gitDirectory, DELETION);
     await removeIfEmpty(join(repository.commonDirectory, "worktrees"));
   });
 }
 
-/** The file `.git` goes last, because it proves that the folder is a worktree of ours. */
+/**
+ * Renames the folder first: a deletion that fails halfway would leave a worktree whose missing files look like the work of
+ * its agent. What can't be deleted, such as files of another user, stays under the new name.
+ */
 async function deleteFiles(root: string, gitDirectory: string): Promise<void> {
-  const link = join(root, ".git");
-  if ((await linkedFrom(link)) === gitDirectory) {
-    for (const name of await readdir(root))
-      if (name !== ".git") await rm(join(root, name), { recursive: true, force: true, maxRetries: 3 });
-    await rm(link, { force: true });
+  const removed = join(dirname(root), `.${basename(root)}.removed`);
+  const isOurs = async (folder: string): Promise<boolean> =>
+    (await linkedFrom(join(folder, ".git"))) === gitDirectory;
+  if (await isOurs(root)) {
+    await rm(removed, DELETION).catch(() => undefined);
+    await rename(root, removed);
+  } else await removeIfEmpty(root);
+  if (!(await isOurs(removed))) return;
+  try {
+    // The file `.git` goes last, because it proves that the folder is ours.
+    for (const name of await readdir(removed)) if (name !== ".git") await rm(join(removed, name), DELETION);
+    await rm(removed, DELETION);
+  } catch {
+    // Nothing uses it any more.
   }
-  await removeIfEmpty(root);
 }
 
 /** Undefined if it isn't ours. */

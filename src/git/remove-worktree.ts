@@ -91,8 +91,11 @@ export async function takeAway(
   const base = await commitOf(directory, refs.base(ours.name), signal);
   // Not cancelled from here on: a mark that is left behind would remove a worktree that is still used.
   if (base !== undefined) await updateRefs(directory, { set: { [mark]: base } });
-  await deleteWorktree(ours, repository);
-  if (base !== undefined) await updateRefs(directory, { remove: [mark] });
+  try {
+    await deleteWorktree(ours, repository);
+  } finally {
+    if (base !== undefined) await updateRefs(directory, { remove: [mark] });
+  }
 }
 
 /** Forgets all kept states of a worktree that was removed. */

@@ -19,6 +19,9 @@ export interface SetupCommand {
   readonly onOutput: (chunk: Buffer) => void;
 }
 
+/** How long the output of a command that has ended may still arrive, in milliseconds. */
+const DRAIN_MS = 2_000;
+
 /**
  * Waits in the command's process group for the end of this process, and then kills the group: a command that outlived
  * it would run at the same time as the one of the next process.
@@ -35,6 +38,7 @@ export function runSetup(setup: SetupCommand): Promise<SetupEnd> {
   child.stderr?.on("data", onOutput);
   return new Promise((resolve) => {
     let early: SetupEnd | undefined;
+    let drain: NodeJS.Timeout | undefined;
     const stop = (end: SetupEnd): void => {
       early ??= end;
       killGroup(child);
@@ -43,10 +47,14 @@ export function runSetup(setup: SetupCommand): Promise<SetupEnd> {
     const timer = setTimeout(() => stop({ kind: "timed-out" }), timeout);
     signal.addEventListener("abort", cancel, { once: true });
     child.once("error", (error) => (early ??= { kind: "not-started", reason: error.message }));
-    // What the command left running would keep its output open.
-    child.once("exit", () => killGroup(child));
+    child.once("exit", () => {
+      // What the command left running would keep its output open, even where it isn't in the group any more.
+      killGroup(child);
+      drain = setTimeout(() => destroyAll(child), DRAIN_MS);
+    });
     child.once("close", (code) => {
       clearTimeout(timer);
+      clearTimeout(drain);
       signal.removeEventListener("abort", cancel);
       resolve(early ?? (code === 0 ? { kind: "done" } : { kind: "failed", code: code ?? undefined }));
     });
@@ -66,6 +74,11 @@ function start({ directory, command, env }: SetupCommand): ChildProcess {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     detached: true,
   });
+}
+
+function destroyAll({ stdout, stderr }: ChildProcess): void {
+  stdout?.destroy();
+  stderr?.destroy();
 }
 
 function killGroup({ pid }: ChildProcess): void {

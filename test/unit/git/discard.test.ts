@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { discard, expireDiscarded, KEEP_DISCARDED_MS, undoDiscard } from "../../../src/git/discard.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { listWorktrees } from "../../../src/git/list-worktrees.ts";
-import { makeWorktree } from "../../../src/git/make-worktree.ts";
+import { makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
 import { predict } from "../../../src/git/predict.ts";
+import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { snapshot } from "../../../src/git/snapshot.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
 
@@ -52,6 +53,20 @@ describe("A discarded worktree", () => {
       "refs/asyncagents/work-2/base",
       "refs/asyncagents/work-2/head",
     ]);
+  });
+
+  it("is not forgotten if it was made again meanwhile, and other work in it was kept", async () => {
+    const repository = dirtyRepository();
+    const { root, name } = await makeWorktree({ directory: repository.root, name: "work", from });
+    await discard({ directory: root });
+    const now = Date.now();
+    await remakeWorktree({ folder: repository.root, name, root });
+    writeFiles(root, { "new.txt": "new\n" });
+    const files = filesOf(root);
+    await removeWorktree({ folder: repository.root, name });
+    await expireDiscarded(repository.root, new Date(now + KEEP_DISCARDED_MS + 60_000));
+    await remakeWorktree({ folder: repository.root, name, root });
+    assert.deepEqual(filesOf(root), files);
   });
 
   it("that was discarded once more is kept from then on", async () => {

@@ -32,6 +32,14 @@ describe("The output of a setup command", () => {
     assert.equal(readFileSync(log, "utf8"), "ready\n");
   });
 
+  it("does not keep a command from ending if a process that left its group holds the output open", async () => {
+    const directory = tempDir("setup");
+    const run = new SetupRun(join(directory, "setup.log"));
+    await run.start(command(directory, "echo ready; setsid sleep 30 & echo $! > pid"));
+    assert.match(readFileSync(join(directory, "setup.log"), "utf8"), /ready/);
+    process.kill(Number(readFileSync(join(directory, "pid"), "utf8")));
+  });
+
   it("stays in memory if its log cannot be written", async () => {
     const directory = tempDir("setup");
     const run = new SetupRun(join(directory, "missing", "setup.log"));

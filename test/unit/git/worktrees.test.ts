@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -231,6 +232,32 @@ describe("A worktree", () => {
     rmSync(root, { recursive: true });
     await remakeWorktree({ folder: repository.root, name, root });
     assert.deepEqual(filesOf(root), files);
+  });
+
+  it("is whole or gone, even if some of its files can't be deleted", async function () {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    writeFiles(root, { "locked/file.txt": "x\n" });
+    const [file, removed] = [join(root, "locked"), join(dirname(root), `.${basename(root)}.removed`)];
+    if (spawnSync("chattr", ["+i", file]).status !== 0) this.skip();
+    try {
+      await removeWorktree({ folder: repository.root, name });
+      assert.ok(!existsSync(root));
+      assert.equal((await ourWorktrees(await findRepository(repository.root))).size, 0);
+      assert.deepEqual(
+        repository
+          .git("for-each-ref", "--format=%(refname)")
+          .split("\n")
+          .filter((ref) => ref.includes("changing")),
+        [],
+      );
+    } finally {
+      spawnSync("chattr", ["-i", existsSync(file) ? file : join(removed, "locked")]);
+    }
+    await remakeWorktree({ folder: repository.root, name, root });
+    assert.ok(existsSync(join(root, "locked", "file.txt")));
+    await removeWorktree({ folder: repository.root, name });
+    assert.ok(!existsSync(removed));
   });
 
   it("of somebody else is never touched, whatever its name", async () => {
