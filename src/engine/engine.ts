@@ -208,7 +208,7 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
    */
   async clear(taskID: string, options: ClearOptions = {}, by: Caller = "person"): Promise<Task> {
     const entry = this.registry.find(taskID);
-    if (options.deleteSession) this.parts.worktrees.requireNone(entry.record.id);
+    if (options.deleteSession) this.parts.worktreeWork.requireNone(entry.record.id);
     let cleared: Task | undefined;
     while (!cleared) {
       if (isActive(entry.record)) {

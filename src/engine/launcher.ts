@@ -322,6 +322,7 @@ export class Launcher {
       } catch (error) {
         // A task without its prompt would only be misleading.
         this.registry.discard(promptMessageID);
+        if (entry.record.worktree) await this.parts.worktrees.removeUnused(entry.record.worktree);
         throw error;
       }
     });

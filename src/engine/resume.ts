@@ -113,7 +113,9 @@ export class Resume {
     await notices.deliverNow(entry);
     const before = entry.record;
     const followUp = by === "waited" ? { text: prompt, messageID: event.promptMessageID } : before.followUp;
-    const resumed = { ...transition(before, event), callID: call?.callID, followUp };
+    // It can do more work in a worktree that was decided on and not removed yet.
+    const worktree = before.worktree && { ...before.worktree, outcome: undefined };
+    const resumed = { ...transition(before, event), callID: call?.callID, followUp, worktree };
     await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
     try {
       requireGoingOn?.();

@@ -55,6 +55,8 @@ interface EndChanges {
   readonly changes: Promise<WorktreeChanges | undefined>;
 }
 
+type Facts = Pick<Partial<TaskWorktree>, "outcome" | "base">;
+
 interface Remake {
   /** The ref under which the work is kept, if it was discarded. */
   readonly discarded?: string | undefined;
@@ -161,14 +163,19 @@ export class TaskWorktrees implements Disposable {
   }
 
   /** Notes facts about the worktree of a task. If the server can't store them now, it gets them at the next connect. */
-  async note(entry: Entry, facts: Pick<Partial<TaskWorktree>, "outcome" | "base">): Promise<void> {
+  note(entry: Entry, facts: Facts): Promise<void> {
+    return entry.serial.run(() => this.noteNow(entry, facts));
+  }
+
+  /** Like {@link note}, from within the task's queue. */
+  async noteNow(entry: Entry, facts: Facts): Promise<void> {
     const worktree = { ...this.requireOwn(entry), ...facts };
-    await entry.serial
-      .run(() => this.registry.showThenStore(entry, { ...entry.record, worktree }))
-      .catch((error: unknown) => {
-        const id = shortID(entry.record.id);
-        this.ports.logger.warn(`Couldn't store what became of the worktree of ${id}: ${messageOf(error)}`);
-      });
+    try {
+      await this.registry.showThenStore(entry, { ...entry.record, worktree });
+    } catch (error) {
+      const id = shortID(entry.record.id);
+      this.ports.logger.warn(`Couldn't store what became of the worktree of ${id}: ${messageOf(error)}`);
+    }
   }
 
   /**
@@ -284,10 +291,12 @@ export class TaskWorktrees implements Disposable {
     const worktree = this.requireOwn(entry);
     return entry.serial.run(async () => {
       const { id } = entry.record;
+      const statuses = await this.ports.server.statuses();
       const isBusy = [id, ...this.registry.descendantsOf(id).map((session) => session.id)].some(
-        (sessionID) => this.ownerOf(sessionID) === entry && this.isRunning(sessionID),
+        (sessionID) =>
+          this.ownerOf(sessionID) === entry && (this.isRunning(sessionID) || statuses.has(sessionID)),
       );
-      if (isBusy)
+      if (isBusy || this.setups.has(id))
         throw new Refusal(
           "still-running",
           sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
@@ -304,15 +313,18 @@ export class TaskWorktrees implements Disposable {
   async remake(entry: Entry, { discarded, signal }: Remake = {}): Promise<void> {
     const { worktrees, settings } = this.ports;
     const worktree = this.requireOwn(entry);
-    const forgetOutcome = async (): Promise<void> => {
-      if (worktree.outcome) await this.note(entry, { outcome: undefined });
-    };
-    if (await worktrees.exists(worktree)) return forgetOutcome();
     const { isolation } = settings();
-    // What was discarded comes back in any case.
-    if (discarded === undefined) this.allowedSetup();
-    await worktrees.remake(worktree, { ...isolation, discarded });
-    await forgetOutcome();
+    const isMade = await entry.serial.run(async () => {
+      const isThere = await worktrees.exists(worktree);
+      if (!isThere) {
+        // What was discarded comes back in any case.
+        if (discarded === undefined) this.allowedSetup();
+        await worktrees.remake(worktree, { ...isolation, discarded });
+      }
+      if (worktree.outcome) await this.noteNow(entry, { outcome: undefined });
+      return !isThere;
+    });
+    if (!isMade) return;
     this.changed.fire();
     if (!isolation.setup?.isAllowed) return;
     const abort = new AbortController();
@@ -369,21 +381,6 @@ export class TaskWorktrees implements Disposable {
   requireOwn({ record: { id, worktree } }: Entry): TaskWorktree {
     if (worktree) return worktree;
     throw new Refusal("no-worktree", sentence("Task {0} has no worktree of its own.", shortID(id)));
-  }
-
-  /** Throws a {@link Refusal} if a task or one of its descendants has a worktree that was not discarded. */
-  requireNone(taskID: string): void {
-    const { registry } = this;
-    const ids = [taskID, ...registry.descendantsOf(taskID).map(({ id }) => id)];
-    const isolated = ids.find((id) => {
-      const worktree = registry.entry(id)?.record.worktree;
-      return worktree && worktree.outcome !== "discarded";
-    });
-    if (isolated !== undefined)
-      throw new Refusal(
-        "has-worktree",
-        sentence("Task {0} has a worktree. Discard it first.", shortID(isolated)),
-      );
   }
 
   private async requireThere(worktree: TaskWorktree): Promise<void> {

@@ -49,8 +49,9 @@ export class WorktreeWork {
     const done = await this.parts.git.bringBack(plan, choices, unsaved);
     const isDecided = plan.files.every(({ path }) => choices.some((one) => one.path === path));
     const isAnythingTaken = choices.some(({ take }) => take !== "mine");
+    // What was done since the plan was made is not in the folder.
     if (!isActive(entry.record) && isDecided && isAnythingTaken)
-      await this.recordOutcome(entry, "broughtBack");
+      await this.close(entry, "broughtBack", (worktree) => this.parts.git.isAsPlanned(worktree, plan));
     return done;
   }
 
@@ -88,7 +89,7 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     const worktree = await this.present(entry);
     await this.parts.git.createBranch(worktree, { name, message: entry.record.description });
-    if (!isActive(entry.record)) await this.recordOutcome(entry, "branched");
+    if (!isActive(entry.record)) await this.close(entry, "branched", () => Promise.resolve(true));
   }
 
   /** Resolves to the Git ref under which the work is kept for 30 days. */
@@ -145,6 +146,21 @@ export class WorktreeWork {
     await (entry ? this.parts.worktrees.remove(entry) : this.parts.git.remove({ name }));
   }
 
+  /** Throws a {@link Refusal} if a task or one of its descendants has a worktree whose work was not decided on. */
+  requireNone(taskID: string): void {
+    const { registry } = this.parts;
+    const ids = [taskID, ...registry.descendantsOf(taskID).map(({ id }) => id)];
+    const isolated = ids.find((id) => {
+      const worktree = registry.entry(id)?.record.worktree;
+      return worktree && worktree.outcome === undefined;
+    });
+    if (isolated !== undefined)
+      throw new Refusal(
+        "has-worktree",
+        sentence("Task {0} has a worktree. Discard it first.", shortID(isolated)),
+      );
+  }
+
   private find(taskID: string): Entry {
     return this.parts.registry.find(taskID);
   }
@@ -160,15 +176,26 @@ export class WorktreeWork {
     return worktree;
   }
 
-  /** Notes what became of the work and removes the worktree, which is no longer needed. */
-  private async recordOutcome(entry: Entry, outcome: TaskWorktree["outcome"]): Promise<void> {
-    const { worktrees, logger } = this.parts;
-    await worktrees.note(entry, { outcome });
+  /**
+   * Notes what became of the work and removes the worktree, which is no longer needed, unless something is running in it.
+   * @param isAllOfIt whether that concerned all the work that is there now. If not, nothing happens.
+   */
+  private async close(
+    entry: Entry,
+    outcome: TaskWorktree["outcome"],
+    isAllOfIt: (worktree: TaskWorktree) => Promise<boolean>,
+  ): Promise<void> {
+    const { git, worktrees, predictions, logger } = this.parts;
     try {
-      await worktrees.remove(entry);
+      await worktrees.released(entry, async (worktree) => {
+        if (!(await isAllOfIt(worktree))) return;
+        await worktrees.noteNow(entry, { outcome });
+        await git.remove(worktree);
+      });
     } catch (error) {
       logger.warn(`Couldn't remove the worktree of task ${shortID(entry.record.id)}: ${messageOf(error)}`);
     }
+    predictions.predictSoon();
   }
 }
 

@@ -24,7 +24,7 @@ import { listRefs, refs, updateRefs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
-import { commitTree } from "./snapshot.ts";
+import { commitTree, snapshot } from "./snapshot.ts";
 import { claim, removeUnclaimed, removeUnused } from "./worktree-marks.ts";
 import { keptFiles, restoreFiles, writeBack } from "./write-back.ts";
 
@@ -133,6 +133,10 @@ export class FolderWorktrees implements Worktrees {
     unsaved: ReadonlyMap<string, string>,
   ): Promise<BringBackPlan> {
     return planBringBack({ folder: this.folder, worktree: directory, base, unsaved });
+  }
+
+  async isAsPlanned({ directory }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
+    return (await snapshot(directory)).tree === agents;
   }
 
   async bringBack(

@@ -17,6 +17,7 @@ import { createSession, ended, storedMessages } from "../support/engine.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
 import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
+import { until } from "../support/wait.ts";
 
 describe("bringing an isolated task's work back", () => {
   let model: ScriptedModel;
@@ -109,7 +110,7 @@ describe("bringing an isolated task's work back", () => {
     assert.ok(existsSync(join(worktree(task), "new.txt")));
   });
 
-  it("that a subtask is still working on is open again after Undo, so its worktree is not removed later", async () => {
+  it("that a subtask is still working on stays open, so its worktree is not removed later", async () => {
     const task = await launched("echo new > new.txt");
     const { id: subtask } = await window.engine.launch({
       prompt: script([{ text: "Never.", gate: "subtask" }]),
@@ -119,15 +120,57 @@ describe("bringing an isolated task's work back", () => {
     });
     await model.waitForRequest(({ step }) => step.gate === "subtask");
     const planned = await plan(task);
-    const done = await bring(task, planned, [{ path: "new.txt", take: "merged" }]);
-    assert.equal(outcome(task), "broughtBack");
-    assert.ok(existsSync(worktree(task)));
-    await window.engine.worktreeWork.undoBringBack(task.id, done);
+    await bring(task, planned, [{ path: "new.txt", take: "merged" }]);
+    assert.equal(read("new.txt"), "new\n");
     assert.equal(outcome(task), undefined);
     await window.engine.cancel(subtask);
     window.engine.disconnect();
     await window.engine.connect();
     assert.ok(existsSync(join(worktree(task), "new.txt")));
+  });
+
+  it("stays open if more was done in the worktree since the plan was made", async () => {
+    const task = await launched("echo new > new.txt");
+    const planned = await plan(task);
+    writeFileSync(join(worktree(task), "later.txt"), "later\n");
+    await bring(task, planned, [{ path: "new.txt", take: "merged" }]);
+    assert.equal(outcome(task), undefined);
+    const rest = await plan(task);
+    assert.deepEqual(
+      rest.files.map(({ path }) => path),
+      ["later.txt"],
+    );
+    await bring(task, rest, [{ path: "later.txt", take: "merged" }]);
+    assert.equal(outcome(task), "broughtBack");
+    assert.ok(!existsSync(worktree(task)));
+  });
+
+  it("stays as it is while another conversation works in it, such as in a terminal", async () => {
+    const task = await launched("echo new > new.txt");
+    const prompt = script([{ text: "Never.", gate: "terminal" }]);
+    await base.fetch(`/session/${task.id}/prompt_async?directory=${encodeURIComponent(worktree(task))}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ agent: "general", parts: [{ type: "text", text: prompt }] }),
+    });
+    await model.waitForRequest(({ step }) => step.gate === "terminal");
+    await assert.rejects(window.engine.worktreeWork.discard(task.id), /still working in the worktree/);
+    assert.ok(existsSync(worktree(task)));
+    model.release("terminal");
+    await until("an idle session", () =>
+      window.engine.worktreeWork.discard(task.id).then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  it("of a cleared task that was brought back needs no worktree to be deleted", async () => {
+    const task = await launched("echo new > new.txt");
+    await bring(task, await plan(task), [{ path: "new.txt", take: "merged" }]);
+    assert.equal(outcome(task), "broughtBack");
+    await window.engine.clear(task.id, { deleteSession: true });
+    assert.equal(window.engine.get(task.id), undefined);
   });
 
   it("refuses files that have changed since the plan was made", async () => {

@@ -14,6 +14,7 @@ export const noWorktrees: Worktrees = {
   remove: refuse,
   remake: refuse,
   planBringBack: refuse,
+  isAsPlanned: refuse,
   bringBack: refuse,
   undoBringBack: refuse,
   takeIn: refuse,

@@ -370,5 +370,5 @@ function pickCleared(
 }
 
 function holdsWork(child: Child): boolean {
-  return isTask(child) && child.worktree !== undefined && child.worktree.outcome !== "discarded";
+  return isTask(child) && child.worktree !== undefined && child.worktree.outcome === undefined;
 }
