@@ -1,7 +1,8 @@
-import type { BringBackPlan, PlannedFile } from "../engine/bring-back.ts";
+import type { BringBackPlan, PlannedFile, Versions } from "../engine/bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
+import { CONFLICT_START } from "./plan-contents.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { findRepository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
@@ -25,8 +26,35 @@ export async function planBringBack(options: {
   const alsoIgnored = await added(root, base, agents, signal);
   const { tree: mine } = await snapshot(folder, { unsaved, alsoIgnored, signal });
   const merge = await mergeTrees(root, { base, mine, agents }, signal);
-  const files = await plannedFiles(root, { mine, agents, merge }, signal);
+  const [files, unresolved] = await Promise.all([
+    plannedFiles(root, { mine, agents, merge }, signal),
+    withMarkers(root, { mine, agents }, signal),
+  ]);
+  for (const [index, file] of files.entries()) {
+    const versions = file.conflict ? undefined : unresolved.get(file.path);
+    if (versions) files[index] = { ...file, conflict: "content", versions };
+  }
   return { root, mine, agents, merged: merge.tree, files, commits: merge.commits };
+}
+
+/** The files in which an agent that was to merge has left our conflict markers, by path. */
+async function withMarkers(
+  root: string,
+  { mine, agents }: { readonly mine: string; readonly agents: string },
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, Versions>> {
+  const options = ["-r", "-z", "--raw", "--no-abbrev", "--no-renames", `-G^${CONFLICT_START}\r?$`];
+  const found = parts(await git(root, ["diff-tree", ...options, mine, agents, "--"], { signal }));
+  const versions = new Map<string, Versions>();
+  for (let at = 0; at + 1 < found.length; at += 2) {
+    const [, mode = "", nextMode = "", blob = "", nextBlob = ""] =
+      /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) /.exec(found[at] ?? "") ?? [];
+    versions.set(found[at + 1] ?? "", {
+      ...(/[^0]/.test(blob) && { mine: { mode, blob } }),
+      ...(/[^0]/.test(nextBlob) && { agents: { mode: nextMode, blob: nextBlob } }),
+    });
+  }
+  return versions;
 }
 
 /** The paths that exist in the second tree only. */

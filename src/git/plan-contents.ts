@@ -21,6 +21,9 @@ export interface Labels {
 
 const LABELS: Labels = { mine: "Your changes", agents: "Changes by the agent" };
 
+/** The line with which a conflict begins in a file that contains markers. */
+export const CONFLICT_START = `<<<<<<< ${LABELS.mine}`;
+
 /** The Git modes of the files that can be written. */
 const MODES: Readonly<Record<string, FileMode>> = {
   "100644": "file",

@@ -63,6 +63,29 @@ function unchanged(repository: ARepository, brought: readonly string[]): object 
 const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
 
 describe("Bringing back", () => {
+  it("asks about a file in which an agent that was to merge has left our conflict markers", async () => {
+    const repository = new ARepository().commit({
+      "a.txt": LINES,
+      "b.txt": LINES,
+      "c.txt": "<<<<<<< HEAD\n",
+    });
+    const { worktree, plan } = await workOn(repository);
+    const marked = "<<<<<<< Your changes\nfive\n=======\nFIVE\n>>>>>>> Changes by the agent";
+    writeFiles(worktree, {
+      "a.txt": LINES.replace("five", marked),
+      "b.txt": LINES.replace("five", "FIVE"),
+      "c.txt": "<<<<<<< HEAD\nmore\n",
+      "new.txt": `${marked}\n`,
+    });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), {
+      "a.txt": "modified, +4 -0, conflict: content",
+      "b.txt": "modified, +1 -1",
+      "c.txt": "modified, +1 -0",
+      "new.txt": "added, +5 -0, conflict: content",
+    });
+  });
+
   it("takes changes of all kinds into a dirty folder, whose index and other files stay as they are", async () => {
     const { repository, worktree, plan } = await workOn(dirtyRepository());
     writeFiles(worktree, {
