@@ -15,7 +15,7 @@ import { ended } from "../support/engine.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
 import { interleaved, median, ratios, timed } from "./support/measure.ts";
-import { createParent, launchBare, launchInput, quiet } from "./support/real-server.ts";
+import { createParent, launchBare, launchFrom, quiet, work } from "./support/real-server.ts";
 import { Report } from "./support/report.ts";
 
 /** Descriptions for calls of `asyncagents_task` in which the window does less than the tool. */
@@ -41,7 +41,7 @@ const figures = await interleaved(
     outside: () => withParent((parent) => timed(() => launchBare(server, parent))),
     nothing: () => withParent((parent) => call(parent, NOTHING)),
     bare: () => withParent((parent) => call(parent, BARE)),
-    launch: () => withParent((parent) => call(parent, launchInput.description)),
+    launch: () => withParent((parent) => call(parent, work.description)),
     wait: () => withParent(waitForResult),
   },
 );
@@ -77,7 +77,7 @@ async function withParent(measure: (parent: string) => Promise<number>): Promise
 
 /** Milliseconds from the call to its answer. */
 async function call(parent: string, description: string): Promise<number> {
-  const { prompt, agent } = launchInput;
+  const { prompt, agent } = work;
   const { time } = await callTool(server, parent, "asyncagents_task", { prompt, agent, description });
   return endOf(time) - (time.start ?? NaN);
 }
@@ -88,7 +88,7 @@ async function call(parent: string, description: string): Promise<number> {
 async function waitForResult(parentSessionID: string): Promise<number> {
   const gate = parentSessionID;
   const prompt = script([{ text: "Done.", gate }]);
-  const { id } = await engine.launch({ ...launchInput, parentSessionID, prompt });
+  const { id } = await engine.launch({ ...launchFrom(parentSessionID), prompt });
   const before = window.calls.length;
   const args = { task_id: id, block: true };
   const turn = await startTurn(server, parentSessionID, [

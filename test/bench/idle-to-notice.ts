@@ -1,6 +1,6 @@
 /** The time from a task's idle event until its parent is notified, without the server's response times. */
 import { median, quantile } from "./support/measure.ts";
-import { createParent, launchInput, quiet, startBench, told } from "./support/real-server.ts";
+import { createParent, launchFrom, quiet, startBench, told } from "./support/real-server.ts";
 import { recordFetch, timeWithoutRequests } from "../support/recorded-fetch.ts";
 import { Report } from "./support/report.ts";
 
@@ -47,7 +47,7 @@ async function tell(): Promise<{ idleAt: number; sentAt: number }> {
       idle.set(event.sessionID, performance.now());
   });
   const isTold = told(window, parentSessionID, 1);
-  const { id } = await engine.launch({ ...launchInput, parentSessionID });
+  const { id } = await engine.launch(launchFrom(parentSessionID));
   await isTold;
   subscription.dispose();
   await quiet(bench, parentSessionID);

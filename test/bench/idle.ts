@@ -5,7 +5,7 @@ import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
 import { median, ratios } from "./support/measure.ts";
 import { cpuTime } from "./support/processes.ts";
-import { createParent, launchInput, post, quiet } from "./support/real-server.ts";
+import { createParent, launchFrom, post, quiet } from "./support/real-server.ts";
 import { recordFetch } from "../support/recorded-fetch.ts";
 import { Report } from "./support/report.ts";
 
@@ -41,7 +41,7 @@ async function requestsWithoutTask(server: OpenCodeServer): Promise<number> {
   const recording = recordFetch();
   const window = await openWindow(server, defaults);
   const parentSessionID = await createParent(server);
-  await window.engine.launch({ ...launchInput, parentSessionID });
+  await window.engine.launch(launchFrom(parentSessionID));
   await quiet({ server, window }, parentSessionID);
   const before = recording.requests.length;
   if (before === 0) throw new Error("Requests are not recorded.");
@@ -97,7 +97,7 @@ async function startSilentSession(server: OpenCodeServer): Promise<string> {
 
 async function startSilentTask(server: OpenCodeServer, { engine }: EngineWindow): Promise<string> {
   const parentSessionID = await createParent(server);
-  const { id } = await engine.launch({ ...launchInput, prompt: silence, parentSessionID });
+  const { id } = await engine.launch({ ...launchFrom(parentSessionID), prompt: silence });
   await model.waitForRequest(({ sessionID }) => sessionID === id);
   return id;
 }

@@ -1,6 +1,6 @@
 /** How long launching a task takes, compared to the two requests that it needs at least. */
 import { interleaved, median, ratios, timed } from "./support/measure.ts";
-import { createParent, launchBare, launchInput, quiet, startBench } from "./support/real-server.ts";
+import { createParent, launchBare, launchFrom, quiet, startBench } from "./support/real-server.ts";
 import { Report } from "./support/report.ts";
 
 const bench = await startBench();
@@ -18,7 +18,7 @@ const figures = await interleaved(
   { rounds: 31, warmUp: 5 },
   {
     bare: () => launch((parent) => launchBare(server, parent)),
-    engine: () => launch((parentSessionID) => window.engine.launch({ ...launchInput, parentSessionID })),
+    engine: () => launch((parentSessionID) => window.engine.launch(launchFrom(parentSessionID))),
   },
 );
 await bench.stop();

@@ -6,7 +6,7 @@ import { interleaved, median, ratios, timed } from "./support/measure.ts";
 import {
   createParent,
   launchBare,
-  launchInput,
+  launchFrom,
   post,
   quiet,
   startBench,
@@ -31,7 +31,7 @@ async function run(all: (parent: string) => Promise<unknown>): Promise<number> {
 
 async function launchAndTell(parentSessionID: string, count: number): Promise<void> {
   const allTold = told(window, parentSessionID, count);
-  await Promise.all(times(count, () => window.engine.launch({ ...launchInput, parentSessionID })));
+  await Promise.all(times(count, () => window.engine.launch(launchFrom(parentSessionID))));
   await allTold;
 }
 

@@ -1,3 +1,4 @@
+import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { openWindow, type EngineWindow } from "../../support/engine.ts";
 import { startOpenCode, type OpenCodeServer } from "../../support/opencode.ts";
 import { startScriptedModel } from "../../support/scripted-model.ts";
@@ -48,19 +49,24 @@ export async function launchBare(server: OpenCodeServer, parentID: string): Prom
 export async function createParent(server: OpenCodeServer): Promise<string> {
   const { id } = await post<{ id: string }>(server, "/session", { title: "Parent" });
   const parts = [{ type: "text", text: "Have everything looked into." }];
-  await post(server, `/session/${id}/prompt_async`, { agent: "build", noReply: true, parts });
+  const prompt = { messageID: messageIn(id), agent: "build", noReply: true, parts };
+  await post(server, `/session/${id}/prompt_async`, prompt);
   return id;
 }
 
 const prompt = { type: "text", text: "Look into it." };
 
-export const launchInput = {
-  description: "Ours",
-  prompt: prompt.text,
-  agent: "general",
-  parentMessageID: "msg_00000000000000000000000000",
-  launchedBy: "agent",
-} as const;
+export const work = { description: "Ours", prompt: prompt.text, agent: "general" } as const;
+
+/** What an agent that answers the message of {@link createParent} launches. */
+export function launchFrom(parentSessionID: string): LaunchInput {
+  return { ...work, parentSessionID, parentMessageID: messageIn(parentSessionID), launchedBy: "agent" };
+}
+
+/** The ID of the only message in a parent session. */
+function messageIn(sessionID: string): string {
+  return sessionID.replace(/^ses/, "msg");
+}
 
 /** Resolves as soon as a parent has been notified of the end of this many tasks; sends no requests. */
 export function told({ engine }: EngineWindow, parent: string, count: number): Promise<void> {
