@@ -96,6 +96,8 @@ export interface AgentServer {
   abort(sessionID: string): Promise<void>;
   /** The sessions that are not idle. That a session is missing does not say how its turn ended. */
   statuses(): Promise<ReadonlyMap<string, SessionStatus>>;
+  /** Whether a turn is running in this directory, whoever began it. */
+  isWorkingIn(directory: string): Promise<boolean>;
 
   /** All agents: the default one of subagents first, then the others made for subagents. */
   agents(): Promise<readonly AgentInfo[]>;

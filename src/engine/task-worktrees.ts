@@ -291,15 +291,18 @@ export class TaskWorktrees implements Disposable {
     const worktree = this.requireOwn(entry);
     return entry.serial.run(async () => {
       const { id } = entry.record;
-      const statuses = await this.ports.server.statuses();
       const isBusy = [id, ...this.registry.descendantsOf(id).map((session) => session.id)].some(
-        (sessionID) =>
-          this.ownerOf(sessionID) === entry && (this.isRunning(sessionID) || statuses.has(sessionID)),
+        (sessionID) => this.ownerOf(sessionID) === entry && this.isRunning(sessionID),
       );
-      if (isBusy || this.setups.has(id))
+      if (isBusy || (await this.ports.server.isWorkingIn(worktree.directory)))
         throw new Refusal(
           "still-running",
           sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
+        );
+      if (this.setups.has(id))
+        throw new Refusal(
+          "still-running",
+          sentence("The worktree of task {0} is still being set up. Try again later.", shortID(id)),
         );
       await this.ports.server.releaseDirectory(worktree.directory);
       return use(worktree);
@@ -321,7 +324,7 @@ export class TaskWorktrees implements Disposable {
         if (discarded === undefined) this.allowedSetup();
         await worktrees.remake(worktree, { ...isolation, discarded });
       }
-      if (worktree.outcome) await this.noteNow(entry, { outcome: undefined });
+      if (entry.record.worktree?.outcome) await this.noteNow(entry, { outcome: undefined });
       return !isThere;
     });
     if (!isMade) return;

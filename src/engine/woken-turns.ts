@@ -28,7 +28,8 @@ interface WokenTurnsParts extends Pick<EnginePorts, "server" | "clock" | "logger
  */
 export class WokenTurns implements Disposable {
   private readonly subscription: Disposable;
-  private readonly retries = new Set<Disposable>();
+  private readonly retries = new Map<Entry, Disposable>();
+  private isDisposed = false;
 
   constructor(private readonly parts: WokenTurnsParts) {
     this.subscription = parts.notices.onDidFindNotice((entry) => void this.look(entry));
@@ -51,7 +52,8 @@ export class WokenTurns implements Disposable {
 
   dispose(): void {
     this.subscription.dispose();
-    for (const retry of this.retries) retry.dispose();
+    this.isDisposed = true;
+    for (const retry of this.retries.values()) retry.dispose();
   }
 
   /** Reads whether a turn of the task has begun. */
@@ -90,12 +92,17 @@ export class WokenTurns implements Disposable {
     } catch (error) {
       logger.warn(`Couldn't follow task ${shortID(entry.record.id)}, which goes on: ${messageOf(error)}`);
       // It may wait for a user, so that nothing else happens in its session.
-      const retry = this.parts.clock.after(RETRY_MS, () => {
-        this.retries.delete(retry);
-        void this.look(entry);
-      });
-      this.retries.add(retry);
+      this.retry(entry);
     }
+  }
+
+  private retry(entry: Entry): void {
+    if (this.isDisposed || this.retries.has(entry)) return;
+    const look = (): void => {
+      this.retries.delete(entry);
+      void this.look(entry);
+    };
+    this.retries.set(entry, this.parts.clock.after(RETRY_MS, look));
   }
 }
 

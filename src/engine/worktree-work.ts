@@ -1,6 +1,6 @@
 import type { BringBackPlan, BroughtBack, CONFLICTS, FileChoice, ListedWorktree } from "./bring-back.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
-import type { EnginePorts, WorktreeChanges } from "./ports.ts";
+import { ServerFailure, type EnginePorts, type WorktreeChanges } from "./ports.ts";
 import type { Predictions } from "./predictions.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
@@ -80,8 +80,9 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     await this.present(entry);
     resume.requireResumable(entry);
-    const base = await worktrees.released(entry, (worktree) => git.takeIn(worktree, plan));
-    await worktrees.note(entry, { base });
+    await worktrees.released(entry, async (worktree) =>
+      worktrees.noteNow(entry, { base: await git.takeIn(worktree, plan) }),
+    );
     return resume.run(entry.record.id, mergePrompt(plan));
   }
 
@@ -97,9 +98,11 @@ export class WorktreeWork {
     const { git, worktrees } = this.parts;
     const entry = this.find(taskID);
     await this.present(entry);
-    const ref = await worktrees.released(entry, (worktree) => git.discard(worktree));
-    await worktrees.note(entry, { outcome: "discarded" });
-    return ref;
+    return worktrees.released(entry, async (worktree) => {
+      const ref = await git.discard(worktree);
+      await worktrees.noteNow(entry, { outcome: "discarded" });
+      return ref;
+    });
   }
 
   async undoDiscard(taskID: string, ref: string): Promise<void> {
@@ -187,6 +190,8 @@ export class WorktreeWork {
   ): Promise<void> {
     const { git, worktrees, predictions, logger } = this.parts;
     try {
+      // Once it is released, the server is asked for it no more.
+      if (!(await isAllOfIt(worktrees.requireOwn(entry)))) return;
       await worktrees.released(entry, async (worktree) => {
         if (!(await isAllOfIt(worktree))) return;
         await worktrees.noteNow(entry, { outcome });
@@ -194,6 +199,9 @@ export class WorktreeWork {
       });
     } catch (error) {
       logger.warn(`Couldn't remove the worktree of task ${shortID(entry.record.id)}: ${messageOf(error)}`);
+      // The next connect removes it.
+      if (error instanceof ServerFailure && error.reason === "unreachable")
+        await worktrees.note(entry, { outcome });
     }
     predictions.predictSoon();
   }

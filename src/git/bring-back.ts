@@ -1,8 +1,8 @@
 import type { BringBackPlan, PlannedFile, Versions } from "../engine/bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
-import { git, parts } from "./git.ts";
+import { askGit, git, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
-import { CONFLICT_START } from "./plan-contents.ts";
+import { CONFLICT_START, versionsIn } from "./plan-contents.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { findRepository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
@@ -28,7 +28,7 @@ export async function planBringBack(options: {
   const merge = await mergeTrees(root, { base, mine, agents }, signal);
   const [files, unresolved] = await Promise.all([
     plannedFiles(root, { mine, agents, merge }, signal),
-    withMarkers(root, { mine, agents }, signal),
+    withMarkers(root, { mine, agents, merge }, signal),
   ]);
   for (const [index, file] of files.entries()) {
     const versions = file.conflict ? undefined : unresolved.get(file.path);
@@ -37,24 +37,28 @@ export async function planBringBack(options: {
   return { root, mine, agents, merged: merge.tree, files, commits: merge.commits };
 }
 
-/** The files in which an agent that was to merge has left our conflict markers, by path. */
+/** The planned files in which an agent that was to merge has left our conflict markers, by path. */
 async function withMarkers(
   root: string,
-  { mine, agents }: { readonly mine: string; readonly agents: string },
+  { mine, agents, merge }: { readonly mine: string; readonly agents: string; readonly merge: Merge },
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Versions>> {
-  const options = ["-r", "-z", "--raw", "--no-abbrev", "--no-renames", `-G^${CONFLICT_START}\r?$`];
-  const found = parts(await git(root, ["diff-tree", ...options, mine, agents, "--"], { signal }));
-  const versions = new Map<string, Versions>();
-  for (let at = 0; at + 1 < found.length; at += 2) {
-    const [, mode = "", nextMode = "", blob = "", nextBlob = ""] =
-      /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) /.exec(found[at] ?? "") ?? [];
-    versions.set(found[at + 1] ?? "", {
-      ...(/[^0]/.test(blob) && { mine: { mode, blob } }),
-      ...(/[^0]/.test(nextBlob) && { agents: { mode: nextMode, blob: nextBlob } }),
-    });
-  }
-  return versions;
+  const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${CONFLICT_START}`];
+  const touched = parts(await git(root, ["diff-tree", ...changed, mine, merge.tree, "--"], { signal }));
+  if (touched.length === 0) return new Map();
+  // In some of them, markers may only have been removed.
+  const grep = ["--literal-pathspecs", "grep", "-z", "-l", "-E", "-e", CONFLICT_START, merge.tree];
+  const { stdout } = await askGit(root, [...grep, "--", ...touched], { signal, accept: [1] });
+  const paths = parts(stdout).map((found) => found.slice(merge.tree.length + 1));
+  const [own, theirs] = await Promise.all(
+    [mine, agents].map((tree) => versionsIn(root, tree, paths, signal)),
+  );
+  return new Map(
+    paths.map((path) => {
+      const [mine, agents] = [own?.get(path), theirs?.get(path)];
+      return [path, { ...(mine && { mine }), ...(agents && { agents }) }];
+    }),
+  );
 }
 
 /** The paths that exist in the second tree only. */

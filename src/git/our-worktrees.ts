@@ -1,5 +1,6 @@
-import { readdir, readFile, realpath, rename, rm, rmdir, stat } from "node:fs/promises";
+import { readdir, readFile, realpath, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { Serial } from "../engine/serial.ts";
@@ -21,6 +22,8 @@ export interface OurWorktree {
  */
 export const listing = new Serial();
 
+const RENAME_ATTEMPTS = 8;
+const RENAME_PAUSE_MS = 250;
 const DELETION = { recursive: true, force: true, maxRetries: 3 } as const;
 
 const LOCK = "Async Agents for OpenCode made this worktree for a task: ";
@@ -87,17 +90,30 @@ async function deleteFiles(root: string, gitDirectory: string): Promise<void> {
   const isOurs = async (folder: string): Promise<boolean> =>
     (await linkedFrom(join(folder, ".git"))) === gitDirectory;
   if (await isOurs(root)) {
-    await rm(removed, DELETION).catch(() => undefined);
-    await rename(root, removed);
+    // What an earlier worktree of this name has left there.
+    await rm(removed, DELETION).catch(() => rename(removed, `${removed}-${Date.now()}`));
+    await renameInUse(root, removed);
   } else await removeIfEmpty(root);
   if (!(await isOurs(removed))) return;
-  try {
-    // The file `.git` goes last, because it proves that the folder is ours.
-    for (const name of await readdir(removed)) if (name !== ".git") await rm(join(removed, name), DELETION);
-    await rm(removed, DELETION);
-  } catch {
-    // Nothing uses it any more.
-  }
+  const names = (await readdir(removed)).filter((name) => name !== ".git");
+  const outcomes = await Promise.allSettled(names.map((name) => rm(join(removed, name), DELETION)));
+  // Git must not take what is left for files of the user, whose repository may contain it.
+  if (outcomes.some(({ status }) => status === "rejected"))
+    await writeFile(join(removed, ".gitignore"), "*\n").catch(() => undefined);
+  // The file `.git` goes last, because it proves that the folder is ours.
+  await rm(join(removed, ".git"), DELETION).catch(() => undefined);
+  await removeIfEmpty(removed);
+}
+
+/** Waits a moment for programs that have just ended and whose files Windows still holds. */
+async function renameInUse(from: string, to: string): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await rename(from, to);
+    } catch (error) {
+      if (attempt === RENAME_ATTEMPTS || !["EPERM", "EBUSY", "EACCES"].includes(codeOf(error))) throw error;
+      await delay(RENAME_PAUSE_MS);
+    }
 }
 
 /** Undefined if it isn't ours. */

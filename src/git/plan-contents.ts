@@ -21,8 +21,8 @@ export interface Labels {
 
 const LABELS: Labels = { mine: "Your changes", agents: "Changes by the agent" };
 
-/** The line with which a conflict begins in a file that contains markers. */
-export const CONFLICT_START = `<<<<<<< ${LABELS.mine}`;
+/** Matches the line with which a conflict begins; Git adds the path of a file that has another one on this side. */
+export const CONFLICT_START = `^<<<<<<< ${LABELS.mine}(:.*)?\r?$`;
 
 /** The Git modes of the files that can be written. */
 const MODES: Readonly<Record<string, FileMode>> = {
@@ -87,14 +87,29 @@ export async function entriesIn(
   paths: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, GitFile>> {
-  const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
   const entries = new Map<string, GitFile>();
-  for (const line of listed) {
-    const [, mode = "", blob = "", path = ""] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
-    const entry = knownEntry({ mode, blob });
+  for (const [path, version] of await versionsIn(root, tree, paths, signal)) {
+    const entry = knownEntry(version);
     if (entry) entries.set(path, entry);
   }
   return entries;
+}
+
+/** What a tree has at these paths. */
+export async function versionsIn(
+  root: string,
+  tree: string,
+  paths: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, Version>> {
+  if (paths.length === 0) return new Map();
+  const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
+  return new Map(
+    listed.flatMap((line) => {
+      const [, mode, blob, path] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
+      return mode && blob && path ? [[path, { mode, blob }]] : [];
+    }),
+  );
 }
 
 function knownEntry(version: Version | undefined): GitFile | undefined {

@@ -274,13 +274,18 @@ export class OpenCodeAgentServer implements AgentServer {
     return this.reads.run("statuses", () => this.readStatuses());
   }
 
+  async isWorkingIn(directory: string): Promise<boolean> {
+    return Object.values(await this.statusesIn(directory)).some(({ type }) => type !== "idle");
+  }
+
   private async readStatuses(): Promise<ReadonlyMap<string, SessionStatus>> {
-    const request = { url: "/session/status" } satisfies api.SessionStatusData;
-    const statuses = z.record(z.string(), schemas.sessionStatus);
-    const all = await this.everywhere((directory) =>
-      this.call("GET", inDirectory(request, directory), statuses),
-    );
+    const all = await this.everywhere((directory) => this.statusesIn(directory));
     return new Map(all.flatMap((some) => Object.entries(some)));
+  }
+
+  private statusesIn(directory: string | undefined): Promise<Record<string, SessionStatus>> {
+    const request = { url: "/session/status" } satisfies api.SessionStatusData;
+    return this.call("GET", inDirectory(request, directory), z.record(z.string(), schemas.sessionStatus));
   }
 
   agents(): Promise<readonly AgentInfo[]> {

@@ -162,6 +162,10 @@ export class Link implements AgentServer {
     return this.call(`POST /session/${sessionID}/abort`, () => this.server.abort(sessionID));
   }
 
+  isWorkingIn(directory: string) {
+    return this.call("GET /session/status", () => this.server.isWorkingIn(directory));
+  }
+
   statuses() {
     return this.call("GET /session/status", () => this.server.statuses());
   }

@@ -256,6 +256,10 @@ export class MemoryServer implements AgentServer {
     this.end(sessionID, { type: isRetrying ? "aborted-in-retry" : "aborted" });
   }
 
+  async isWorkingIn(): Promise<boolean> {
+    return false;
+  }
+
   async statuses(): Promise<ReadonlyMap<string, SessionStatus>> {
     this.journal.push({ call: "statuses" });
     return new Map(this.statusOf);

@@ -166,25 +166,34 @@ describe("A completed task that a subtask's notice wakes", () => {
     assert.match((await told()).at(-1) ?? "", /I wait for it still\./);
   });
 
-  it("is found after a reconnect even if the subtask was deleted, and again if it couldn't be stored at first", async () => {
-    const { saveRecord } = server;
-    let isBroken = true;
-    server.saveRecord = (record) =>
-      isBroken && record.id === above && record.status === "resumed"
-        ? Promise.reject(new ServerFailure("saveRecord", "refused", "Full.", 500))
-        : saveRecord.call(server, record);
-    server.finish(below, "Found it.");
-    await settled();
-    await server.deleteSession(below);
-    server.begin(above);
-    await settled();
-    window.engine.disconnect();
-    await window.engine.connect();
-    await settled();
-    assert.equal(task()?.status, "completed");
-    isBroken = false;
-    await clock.advance(5_000);
-    assert.equal(task()?.status, "resumed");
+  describe("and that can't be stored at first", () => {
+    let isBroken: boolean;
+
+    beforeEach(async () => {
+      const { saveRecord } = server;
+      isBroken = true;
+      server.saveRecord = (record) =>
+        isBroken && record.id === above && record.status === "resumed"
+          ? Promise.reject(new ServerFailure("saveRecord", "refused", "Full.", 500))
+          : saveRecord.call(server, record);
+      server.finish(below, "Found it.");
+      await settled();
+      assert.equal(task()?.status, "completed");
+      isBroken = false;
+    });
+
+    it("is followed later", async () => {
+      await clock.advance(5_000);
+      assert.equal(task()?.status, "resumed");
+    });
+
+    it("is found at a reconnect, even if the subtask was deleted", async () => {
+      await server.deleteSession(below);
+      window.engine.disconnect();
+      await window.engine.connect();
+      await settled();
+      assert.equal(task()?.status, "resumed");
+    });
   });
 
   it("is retried with its prompt even if a message steered it", async () => {

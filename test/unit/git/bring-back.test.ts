@@ -69,20 +69,28 @@ describe("Bringing back", () => {
       "b.txt": LINES,
       "c.txt": "<<<<<<< HEAD\n",
     });
+    repository.write({
+      "resolved.txt": "<<<<<<< Your changes\nfive\n=======\nFIVE\n>>>>>>> Changes by the agent\n",
+    });
     const { worktree, plan } = await workOn(repository);
+    const renamed = "<<<<<<< Your changes:a.txt\nfive\n=======\nFIVE\n>>>>>>> Changes by the agent:moved.txt";
     const marked = "<<<<<<< Your changes\nfive\n=======\nFIVE\n>>>>>>> Changes by the agent";
     writeFiles(worktree, {
       "a.txt": LINES.replace("five", marked),
       "b.txt": LINES.replace("five", "FIVE"),
       "c.txt": "<<<<<<< HEAD\nmore\n",
       "new.txt": `${marked}\n`,
+      "moved.txt": `${renamed}\n`,
+      "resolved.txt": "FIVE\n",
     });
     const planned = await plan();
     assert.deepEqual(brief(planned), {
       "a.txt": "modified, +4 -0, conflict: content",
       "b.txt": "modified, +1 -1",
       "c.txt": "modified, +1 -0",
+      "moved.txt": "added, +5 -0, conflict: content",
       "new.txt": "added, +5 -0, conflict: content",
+      "resolved.txt": "modified, +0 -4",
     });
   });
 

@@ -257,7 +257,7 @@ describe("A worktree", () => {
     await remakeWorktree({ folder: repository.root, name, root });
     assert.ok(existsSync(join(root, "locked", "file.txt")));
     await removeWorktree({ folder: repository.root, name });
-    assert.ok(!existsSync(removed));
+    assert.ok(!existsSync(root) && !existsSync(removed));
   });
 
   it("of somebody else is never touched, whatever its name", async () => {
