@@ -43,11 +43,11 @@ export class WokenTurns implements Disposable {
   /** Follows the turns that began while there was no connection, and may have ended since. */
   async takeUp(): Promise<void> {
     const { registry } = this.parts;
-    const candidates = registry.all().filter((entry) => {
+    const completed = registry.all().filter(({ record }) => record.status === "completed");
+    for (const entry of completed)
       for (const id of noticesSince(entry.record, registry)) expectWaking(entry, id);
-      return entry.record.status === "completed" && (entry.wokenBy?.size ?? 0) > 0;
-    });
-    await Promise.all(candidates.map((entry) => this.look(entry)));
+    const expected = completed.filter(({ wokenBy }) => wokenBy !== undefined && wokenBy.size > 0);
+    await Promise.all(expected.map((entry) => this.look(entry)));
   }
 
   dispose(): void {
@@ -118,8 +118,7 @@ function isWoken({ record, wokenBy }: Entry, info: MessageInfo): info is Assista
 }
 
 /** The message IDs of the notices that woke a completed task, or will, as far as the records of its subtasks tell. */
-function noticesSince({ id, status, endedAt = 0 }: TaskRecord, registry: TaskRegistry): readonly string[] {
-  if (status !== "completed") return [];
+function noticesSince({ id, endedAt = 0 }: TaskRecord, registry: TaskRegistry): readonly string[] {
   return registry
     .tasksOf(id)
     .filter(({ record }) => record.launchedBy === "agent")

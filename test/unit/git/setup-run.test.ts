@@ -35,7 +35,11 @@ describe("The output of a setup command", () => {
   it("does not keep a command from ending if a process that left its group holds the output open", async () => {
     const directory = tempDir("setup");
     const run = new SetupRun(join(directory, "setup.log"));
-    await run.start(command(directory, "echo ready; setsid sleep 30 & echo $! > pid"));
+    const leave = `const { spawn } = require("node:child_process");
+      const child = spawn("sleep", ["30"], { detached: true, stdio: "inherit" });
+      require("node:fs").writeFileSync("pid", String(child.pid));
+      child.unref();`;
+    await run.start(command(directory, `echo ready; ${JSON.stringify(process.execPath)} -e '${leave}'`));
     assert.match(readFileSync(join(directory, "setup.log"), "utf8"), /ready/);
     process.kill(Number(readFileSync(join(directory, "pid"), "utf8")));
   });
