@@ -19,6 +19,8 @@ export const toolCall = z.object({
   input: z.unknown(),
   sessionID: z.string(),
   messageID: z.string(),
+  /** The agent that makes the call. Missing in calls of earlier versions of the plugin and of OpenCode 2. */
+  agent: z.optional(z.string()),
   /** Stays the same when the call is repeated because its answer was lost. */
   callID: z.string(),
   /** How long ago the call was first made, in milliseconds. Time limits of the call include this time. */

@@ -137,8 +137,8 @@ export class ToolService implements Disposable {
     const run = runOf(call.tool);
     await connection.connect(signal).catch(refuse);
     signal.throwIfAborted();
-    const { sessionID, messageID, callID, waitedMs, permitted } = call;
-    const caller = { sessionID, messageID, callID, waitedMs, permitted, by: "agent" as const };
+    const { sessionID, messageID, agent, callID, waitedMs, permitted } = call;
+    const caller = { sessionID, messageID, agent, callID, waitedMs, permitted, by: "agent" as const };
     return run(call.input, { caller, known, commands, signal, now: () => clock.now() });
   }
 }

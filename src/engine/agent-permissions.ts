@@ -12,6 +12,8 @@ export interface AgentCall {
   readonly sessionID: string;
   /** The message that made the call. */
   readonly messageID?: string | undefined;
+  /** The agent that made the call. By default, that of its message. */
+  readonly agent?: string | undefined;
   /** Stays the same when the call is repeated. */
   readonly callID?: string | undefined;
   /** The agents that its rules ask the user about, and that the user permitted. */
@@ -28,17 +30,17 @@ const NO_LIMITS: Rules = [{ permission: "*", pattern: "*", action: "allow" }];
 
 /** Reads the current permissions of the agent that makes a call. */
 export async function readCallingAgent(
-  { sessionID, messageID, permitted = [] }: AgentCall,
+  { sessionID, messageID, agent, permitted = [] }: AgentCall,
   server: Pick<AgentServer, "message" | "permissions" | "session">,
-  catalog: Pick<Catalog, "current">,
+  catalog: Pick<Catalog, "all">,
 ): Promise<CallingAgent> {
   const [agents, ofSession, message] = await Promise.all([
-    catalog.current(),
+    catalog.all(),
     server.permissions(sessionID),
-    messageID === undefined ? undefined : server.message(sessionID, messageID),
+    agent === undefined && messageID !== undefined ? server.message(sessionID, messageID) : undefined,
   ]);
-  const name = message?.info.agent ?? (await server.session(sessionID))?.agent;
-  const ofAgent = name === undefined ? NO_LIMITS : agents.find((agent) => agent.name === name)?.permission;
+  const name = agent ?? message?.info.agent ?? (await server.session(sessionID))?.agent;
+  const ofAgent = name === undefined ? NO_LIMITS : agents.find((one) => one.name === name)?.permission;
   return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
 }
 
@@ -50,7 +52,7 @@ export async function limitToCaller(
   task: Pick<TaskRecord, "id" | "agent">,
   call: AgentCall,
   server: Pick<AgentServer, "message" | "permissions" | "session" | "restrict">,
-  catalog: Pick<Catalog, "current">,
+  catalog: Pick<Catalog, "all">,
 ): Promise<void> {
   const limits = await missingLimits(task, call, server, catalog);
   if (limits.length > 0) await server.restrict(task.id, limits);
@@ -61,7 +63,7 @@ export async function requireNoMoreThanCaller(
   task: Pick<TaskRecord, "id" | "agent">,
   call: AgentCall,
   server: Pick<AgentServer, "message" | "permissions" | "session">,
-  catalog: Pick<Catalog, "current">,
+  catalog: Pick<Catalog, "all">,
 ): Promise<void> {
   if ((await missingLimits(task, call, server, catalog)).length === 0) return;
   throw new Refusal(
@@ -78,7 +80,7 @@ async function missingLimits(
   { id, agent }: Pick<TaskRecord, "id" | "agent">,
   call: AgentCall,
   server: Pick<AgentServer, "message" | "permissions" | "session">,
-  catalog: Pick<Catalog, "current">,
+  catalog: Pick<Catalog, "all">,
 ): Promise<Rules> {
   const caller = await readCallingAgent(call, server, catalog);
   caller.requireMayLaunch(agent);

@@ -5,7 +5,10 @@ import { sentence } from "./sentence.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
 import type { ModelRef, TaskRecord } from "./task.ts";
 
-/** The agents and models of the server, read once per connection. */
+/**
+ * The agents and models of the server, read once per connection: OpenCode reads its configuration again only when it
+ * loads the folder again, which ends the connection.
+ */
 export class Catalog {
   private agentList: Promise<readonly AgentInfo[]> | undefined;
   private modelList: Promise<readonly ModelInfo[]> | undefined;
@@ -18,18 +21,13 @@ export class Catalog {
     this.modelList = undefined;
   }
 
-  /** All agents, including hidden ones, read again because their permissions may have changed. */
-  current(): Promise<readonly AgentInfo[]> {
-    this.agentList = undefined;
-    return this.all();
-  }
-
   /** The agents that a task can run as: the default agent first, then those made for tasks. */
   async agents(): Promise<readonly AgentInfo[]> {
     return (await this.all()).filter(({ hidden }) => !hidden);
   }
 
-  private all(): Promise<readonly AgentInfo[]> {
+  /** All agents, including hidden ones, with their permissions. */
+  all(): Promise<readonly AgentInfo[]> {
     return (this.agentList ??= this.server.agents().catch((error: unknown) => {
       this.agentList = undefined;
       throw error;

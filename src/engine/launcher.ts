@@ -42,6 +42,8 @@ export interface LaunchInput {
   readonly parentMessageID?: string | undefined;
   readonly launchedBy: TaskRecord["launchedBy"];
   readonly batchID?: string | undefined;
+  /** The agent that asks for the task. By default, that of the message. */
+  readonly callingAgent?: string | undefined;
   /** The agent's call that asks for the task. A repeated call gets the same task. */
   readonly callID?: string | undefined;
   /** The agents that the user permitted the calling agent to launch. */
@@ -176,12 +178,17 @@ export class Launcher {
     defaultAgent: string | undefined,
   ): Promise<{ readonly agent: string; readonly limits: readonly PermissionRule[] }> {
     const { server, catalog } = this.parts;
-    const { parentSessionID, parentMessageID, launchedBy, permitted } = input;
+    const { parentSessionID, parentMessageID, callingAgent, launchedBy, permitted } = input;
     if (launchedBy === "person") {
       const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
       return { agent: name, limits: [] };
     }
-    const call = { sessionID: parentSessionID, messageID: parentMessageID, permitted };
+    const call = {
+      sessionID: parentSessionID,
+      messageID: parentMessageID,
+      agent: callingAgent,
+      permitted,
+    };
     const caller = await readCallingAgent(call, server, catalog);
     const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
     caller.requireMayLaunch(name);

@@ -89,8 +89,8 @@ function declareTool(
     description,
     args: Object.fromEntries(Object.entries(input).map(([key, field]) => [key, selfDescribing(field)])),
     execute: (args, context) => {
-      const { sessionID, messageID, callID } = context;
-      return carryOut({ tool: name, input: args, sessionID, messageID, callID }, context);
+      const { sessionID, messageID, agent, callID } = context;
+      return carryOut({ tool: name, input: args, sessionID, messageID, agent, callID }, context);
     },
   };
 }

@@ -29,6 +29,8 @@ export interface PluginHooks {
 export interface CallContext {
   readonly sessionID: string;
   readonly messageID: string;
+  /** The agent that answers with this message. */
+  readonly agent: string;
   readonly callID: string;
   /** The folder of the session. */
   readonly directory: string;

@@ -78,6 +78,7 @@ const launchInput = z.strictObject({
   model: z.optional(model),
   parentSessionID: z.string(),
   parentMessageID: text,
+  callingAgent: text,
   launchedBy: caller,
   batchID: text,
   callID: text,
@@ -89,6 +90,7 @@ const launchInput = z.strictObject({
 const agentCall = z.strictObject({
   sessionID: z.string(),
   messageID: text,
+  agent: text,
   callID: text,
   permitted: z.optional(texts),
 } satisfies Fields<AgentCall>);

@@ -41,6 +41,7 @@ async function launch(
     batchID: input.id("batch_id"),
     parentSessionID: caller.sessionID,
     parentMessageID: caller.messageID,
+    callingAgent: caller.agent,
     launchedBy: caller.by,
     callID: callKey(caller),
     permitted: caller.permitted,
@@ -64,8 +65,8 @@ async function steer(reference: string, prompt: string, context: ToolContext): P
 
 /** Undefined if the user makes the call. */
 function agentCall(caller: ToolCaller): AgentCall | undefined {
-  const { by, sessionID, messageID, permitted } = caller;
-  return by === "agent" ? { sessionID, messageID, permitted, callID: callKey(caller) } : undefined;
+  const { by, sessionID, messageID, agent, permitted } = caller;
+  return by === "agent" ? { sessionID, messageID, agent, permitted, callID: callKey(caller) } : undefined;
 }
 
 function startedText(

@@ -8,6 +8,8 @@ export interface ToolCaller {
   readonly sessionID: string;
   /** The message that made the call. */
   readonly messageID?: string | undefined;
+  /** The agent that made the call, if that is known. */
+  readonly agent?: string | undefined;
   /** Stays the same when the call is repeated because its answer was lost, so that nothing is done twice. */
   readonly callID?: string | undefined;
   readonly by: Caller;

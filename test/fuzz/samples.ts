@@ -22,7 +22,7 @@ export function recorded(type: string, property: string): readonly unknown[] {
   );
 }
 
-const PLACE = { sessionID: "ses_1", messageID: "msg_1", callID: "call_1" };
+const PLACE = { sessionID: "ses_1", messageID: "msg_1", agent: "build", callID: "call_1" };
 
 /** Calls of each tool, as OpenCode's plugin sends them. */
 export const TOOL_CALLS: readonly unknown[] = [

@@ -111,6 +111,7 @@ describe("The plugin inside OpenCode", () => {
         input,
         sessionID: parent,
         messageID: call.messageID,
+        agent: "build",
         callID: call.callID,
         permitted: [],
         waitedMs: undefined,

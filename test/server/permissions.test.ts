@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import type { PermissionRule } from "../../src/engine/server-model.ts";
@@ -413,6 +413,30 @@ describe("A task has at most the permissions of the agent that launched it", () 
       await turn.ended();
       assert.deepEqual(window.engine.list(parent), []);
     });
+  });
+
+  it("[PRM-1] when OpenCode's configuration has changed, what is allowed now applies", async () => {
+    const parent = await createParent();
+    const [before, after] = [newFile(), newFile()];
+    await hasDone(parent, "build", launching(writing(before)));
+    /** OpenCode loads the folder again, which ends the connection. */
+    const reload = async (): Promise<void> => {
+      let isConnected = false;
+      const connected = window.connection.onDidConnect(() => void (isConnected = true));
+      await post("/instance/dispose", {});
+      await until("the connection", () => isConnected);
+      connected.dispose();
+    };
+    const configuration = join(server.directory, "opencode.json");
+    writeFileSync(configuration, JSON.stringify({ agent: { build: { permission: { edit: "deny" } } } }));
+    try {
+      await reload();
+      await hasDone(parent, "build", launching(writing(after)));
+      assert.deepEqual([existsSync(before), existsSync(after)], [true, false]);
+    } finally {
+      rmSync(configuration);
+      await reload();
+    }
   });
 
   it("[PRM-1] agents can read, cancel, list, clear and resume only tasks of their own session", async () => {

@@ -29,6 +29,27 @@ describe("the requests for many tasks", () => {
 
   const made = (): number => recording.requests.length;
 
+  it("a launch by an agent takes three requests: what the agent is allowed, the session and the prompt", async () => {
+    const launch = async (): Promise<readonly string[]> => {
+      const parentSessionID = await createSession(server);
+      const before = made();
+      await window.engine.launch({
+        prompt: script([{ gate: "one", text: "Done." }]),
+        agent: "general",
+        parentSessionID,
+        parentMessageID: "msg_asking",
+        callingAgent: "build",
+        launchedBy: "agent",
+      });
+      return recording.requests.slice(before).map(({ call }) => call);
+    };
+    // The first one reads the agents, too.
+    await launch();
+    const requests = await launch();
+    assert.equal(requests.length, 3, requests.join("\n"));
+    model.release("one");
+  });
+
   it("20 tasks of an agent take two requests each to launch, and at most eight more until it is notified", async () => {
     const parentSessionID = await createSession(server);
     const before = made();

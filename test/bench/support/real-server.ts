@@ -60,7 +60,8 @@ export const work = { description: "Ours", prompt: prompt.text, agent: "general"
 
 /** What an agent that answers the message of {@link createParent} launches. */
 export function launchFrom(parentSessionID: string): LaunchInput {
-  return { ...work, parentSessionID, parentMessageID: messageIn(parentSessionID), launchedBy: "agent" };
+  const parentMessageID = messageIn(parentSessionID);
+  return { ...work, parentSessionID, parentMessageID, callingAgent: "build", launchedBy: "agent" };
 }
 
 /** The ID of the only message in a parent session. */
