@@ -42,8 +42,8 @@ describe("Repeated calls of agents", () => {
     return id;
   }
 
-  /** A resume's calls before the prompt read the session and the permissions of both agents, and write the record. */
-  const dieBeforeThePrompt = (): void => window.link.fail("late", 6);
+  /** A resume's calls before the prompt read the session, the rules and the caller's agent, and write the record. */
+  const dieBeforeThePrompt = (): void => window.link.fail("late", 5);
 
   const prompts = (id: string): readonly (string | undefined)[] =>
     server.journal.flatMap(({ call, sessionID, messageID }) =>
