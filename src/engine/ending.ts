@@ -139,7 +139,7 @@ export class Ending {
   stopLateStart(entry: Entry, event: ServerEvent): void {
     if (event.type !== "message-changed" || event.info.role !== "assistant") return;
     const { completed, parentID } = event.info;
-    const asked = [entry.record.promptMessageID, entry.steeredBy];
+    const asked = [entry.record.promptMessageID, entry.steeredBy, ...(entry.wokenBy ?? [])];
     if (completed === undefined && asked.includes(parentID) && isStopped(entry.record)) this.abort(entry);
   }
 
@@ -192,6 +192,7 @@ export class Ending {
         turn.kind === "completed"
           ? endOf(turn)
           : stopped(at, "messageID" in turn ? turn.messageID : undefined);
+      await this.cancelQueued(record.id);
       await this.end(entry, event, by);
       // The turn may have begun before the end was stored, when `stopLateStart` did not stop it yet.
       if (turn.kind === "unseen" || turn.kind === "unanswered") this.abort(entry);
@@ -203,6 +204,15 @@ export class Ending {
       });
       return this.registry.snapshot(entry);
     });
+  }
+
+  /** Its queued descendants would get the slot of a task that ends. Those that can't be cancelled are tried again. */
+  private async cancelQueued(sessionID: string): Promise<void> {
+    const queued = this.registry
+      .descendantsOf(sessionID)
+      .flatMap(({ id }) => this.registry.entry(id) ?? [])
+      .filter(({ record }) => isQueued(record));
+    await Promise.allSettled(queued.map((entry) => this.cancel(entry, "parent")));
   }
 
   /** The record of an ended task, completed with its notice, tool calls and working time. */

@@ -71,6 +71,8 @@ interface Settled {
   readonly permission: readonly PermissionRule[];
   readonly opening: ForkOpening | undefined;
   readonly place: Workplace;
+  /** Throws a refusal if the task that launches it was stopped since. */
+  readonly requireGoingOn: () => void;
 }
 
 interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" | "random" | "settings"> {
@@ -122,6 +124,7 @@ export class Launcher {
   private async launchNew(input: LaunchInput): Promise<Entry> {
     const { settings, catalog, forks, budget, queue, worktrees } = this.parts;
     const { defaultAgent, defaultModel, maxDepth } = settings();
+    const requireGoingOn = watchForStop(this.registry, input.parentSessionID);
     const depth = this.registry.above(input.parentSessionID).size;
     if (input.launchedBy === "agent" && depth >= maxDepth)
       throw new Refusal(
@@ -159,6 +162,7 @@ export class Launcher {
       permission,
       opening,
       place,
+      requireGoingOn,
     };
     let entry: Entry;
     try {
@@ -199,7 +203,6 @@ export class Launcher {
     const { server, clock, random, worktrees } = this.parts;
     const { agent, model, parentMessageID, batchID, startsNow, permission, opening, place } = settled;
     const { parentSessionID, launchedBy, callID, fork, insteadOf } = input;
-    const requireGoingOn = watchForStop(this.registry, parentSessionID);
     const description = describe(input);
     const worktree = await worktrees.make(place, description);
     const now = clock.now();
@@ -247,7 +250,7 @@ export class Launcher {
     const entry = this.registry.applySession(session);
     try {
       // From here on, the task is stopped with its parent.
-      if (launchedBy === "agent") requireGoingOn();
+      if (launchedBy === "agent") settled.requireGoingOn();
     } catch (error) {
       this.registry.discard(promptMessageID);
       if (worktree) await worktrees.removeUnused(worktree);

@@ -208,7 +208,7 @@ export class Notices implements Disposable {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const parentTask = this.registry.entry(parentID);
-    const wakes = record.launchedBy === "agent" && (!parentTask || this.mayGoOn(parentTask));
+    const wakes = this.wakes(record);
     const parent = this.registry.session(parentID) ?? (await this.server.session(parentID));
     if (!parent)
       return { state: "skipped", reason: english(sentence("The parent session no longer exists.")) };
@@ -235,7 +235,7 @@ export class Notices implements Disposable {
     const position = recent.findIndex(({ info }) => info.id === messageID);
     if (hasArrived(recent[position] ?? (await this.earlier(recent, record, messageID)))) {
       const answered = recent.slice(position + 1).some(({ info }) => info.role === "assistant");
-      if (wakes && position !== -1 && !answered)
+      if (this.wakes(record) && position !== -1 && !answered)
         await this.server.prompt(parentID, { ...envelope, parts: [] });
       if (parentTask) this.finds.fire(parentTask);
       return { state: "delivered", messageID, at: this.clock.now() };
@@ -249,6 +249,8 @@ export class Notices implements Disposable {
     // The call may have returned, and the turn ended, since the conversation was read.
     const meanwhile = isWaiting && receivedThrough(await this.server.messages(parentID, TURN_WINDOW), record);
     if (meanwhile) return meanwhile;
+    // The parent was stopped, or resumed, in the meantime.
+    if (this.wakes(record) !== wakes) return this.notifyNow(entry, messageID, waits, answer);
     const isStored = await this.send(parentID, {
       ...envelope,
       noReply: !wakes,
@@ -257,10 +259,15 @@ export class Notices implements Disposable {
     return isStored ? { state: "delivered", messageID, at: this.clock.now() } : undefined;
   }
 
-  /** The notice of a subtask must not make a task continue that was stopped or has no room for another turn. */
-  private mayGoOn(entry: Entry): boolean {
-    const { record } = entry;
-    return isActive(record) || (!isStopped(record) && this.state.budget.hasRoomFor(entry));
+  /**
+   * Whether the parent answers the notice. One of a subtask must not make a task continue that was stopped or has no
+   * room for another turn.
+   */
+  private wakes({ launchedBy, parentSessionID }: TaskRecord): boolean {
+    if (launchedBy !== "agent") return false;
+    const parent = this.registry.entry(parentSessionID);
+    if (!parent || isActive(parent.record)) return true;
+    return !isStopped(parent.record) && this.state.budget.hasRoomFor(parent);
   }
 
   private async isBusy(sessionID: string): Promise<boolean> {

@@ -42,6 +42,7 @@ export class Resume {
   async run(taskID: string, prompt: string, call?: AgentCall): Promise<Task> {
     const { registry, subagents, adoption } = this.parts;
     requirePrompt(prompt);
+    const requireGoingOn = call && watchForStop(registry, call.sessionID);
     const subagent = subagents.get(taskID);
     if (subagent && isRunning(subagent))
       throw new Refusal(
@@ -55,7 +56,7 @@ export class Resume {
     const entry = registry.find(taskID);
     return entry.serial.run(async () => {
       const wasMade = call?.callID !== undefined && entry.record.callID === call.callID;
-      await (wasMade ? this.deliverAgain(entry, prompt) : this.begin(entry, prompt, call));
+      await (wasMade ? this.deliverAgain(entry, prompt) : this.begin(entry, prompt, call, requireGoingOn));
       return registry.snapshot(entry);
     });
   }
@@ -92,11 +93,15 @@ export class Resume {
   }
 
   /** Must be called from within the task's queue, like the methods below. */
-  private async begin(entry: Entry, prompt: string, by: AgentCall | "waited" | undefined): Promise<void> {
+  private async begin(
+    entry: Entry,
+    prompt: string,
+    by: AgentCall | "waited" | undefined,
+    requireGoingOn?: () => void,
+  ): Promise<void> {
     const { server, clock, random, registry, catalog, budget, notices, prompts, turns, worktrees } =
       this.parts;
     const call = by === "waited" ? undefined : by;
-    const requireGoingOn = call && watchForStop(registry, call.sessionID);
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
     // Throws a refusal before anything has been done.

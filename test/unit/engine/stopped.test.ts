@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import type { EngineSettings } from "../../../src/engine/engine.ts";
+import type { AgentServer } from "../../../src/engine/ports.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+
+describe("Once a task was stopped", () => {
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let settings: { -readonly [K in keyof EngineSettings]?: EngineSettings[K] };
+  let parent: string;
+
+  beforeEach(async () => {
+    const clock = new ManualClock();
+    settings = { maxDepth: 2 };
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    window = memoryWindow(server, clock, settings);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  });
+
+  afterEach(() => window.kill());
+
+  const launch = async (parentSessionID: string): Promise<string> =>
+    (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy: "agent" })).id;
+
+  /** Holds the server's next call of this method about this session until it is released. */
+  function hold(method: "messages" | "prompt" | "permissions" | "session", about: string): () => void {
+    const real = server[method].bind(server) as (...args: readonly unknown[]) => Promise<unknown>;
+    let release: () => void = () => undefined;
+    const held = async (...args: readonly unknown[]): Promise<unknown> => {
+      if (args[0] === about) {
+        Object.assign(server, { [method]: real });
+        await new Promise<void>((resolve) => (release = resolve));
+      }
+      return real(...args);
+    };
+    Object.assign(server, { [method]: held } satisfies Partial<Record<keyof AgentServer, unknown>>);
+    return () => release();
+  }
+
+  it("the notice of a subtask that had ended before doesn't make it work again", async () => {
+    const above = await launch(parent);
+    const below = await launch(above);
+    const release = hold("messages", above);
+    server.finish(below, "Found it.");
+    await settled();
+    await window.engine.cancel(above, "person");
+    release();
+    await settled();
+    assert.equal(window.engine.get(below)?.notice.state, "delivered");
+    assert.ok(!server.running().has(above));
+  });
+
+  it("a turn that such a notice began nevertheless is stopped", async () => {
+    const above = await launch(parent);
+    const below = await launch(above);
+    const release = hold("prompt", above);
+    server.finish(below, "Found it.");
+    await settled();
+    await window.engine.cancel(above, "person");
+    release();
+    await settled();
+    assert.ok(!server.running().has(above));
+  });
+
+  it("none of its queued subtasks gets the slot that becomes free", async () => {
+    settings.maxConcurrentTasks = 1;
+    const above = await launch(parent);
+    const below = await launch(above);
+    assert.equal(window.engine.get(below)?.progress?.phase, "queued");
+    await window.engine.cancel(above, "person");
+    await settled();
+    assert.equal(window.engine.get(below)?.status, "cancelled");
+    const prompts = server.journal.filter((entry) => entry.call === "prompt" && entry.sessionID === below);
+    // Its prompt was only stored.
+    assert.equal(prompts.length, 1);
+  });
+
+  it("nothing begins that it was launching while its permissions were read", async () => {
+    const above = await launch(parent);
+    const release = hold("permissions", above);
+    const launching = assert.rejects(launch(above), { code: "wrong-status", message: /task was stopped/ });
+    await settled();
+    await window.engine.cancel(above, "person");
+    release();
+    await launching;
+    assert.deepEqual(window.engine.list(above), []);
+  });
+
+  it("nothing begins that it was resuming while another change of that task was stored", async () => {
+    const above = await launch(parent);
+    const below = await launch(above);
+    server.finish(below, "Found it.");
+    await settled();
+    const { saveRecord } = server;
+    let release: () => void = () => undefined;
+    server.saveRecord = async (record) => {
+      server.saveRecord = saveRecord;
+      await new Promise<void>((resolve) => (release = resolve));
+      return saveRecord.call(server, record);
+    };
+    const renaming = window.engine.rename(below, "Another name");
+    await settled();
+    const resuming = window.engine.resume(below, "More.", { sessionID: above });
+    const refused = assert.rejects(resuming, { code: "wrong-status", message: /your task was stopped/ });
+    await settled();
+    const cancelling = window.engine.cancel(above, "person");
+    await settled();
+    release();
+    await Promise.all([renaming, refused, cancelling]);
+    assert.equal(window.engine.get(below)?.status, "completed");
+  });
+});
