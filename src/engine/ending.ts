@@ -220,9 +220,7 @@ export class Ending {
     const toolCalls = ended.toolCalls + (entry.turn?.progress.snapshot().toolCalls ?? 0);
     const notice = this.noticeFor(ended, messageID, by);
     const worked = this.work.of(entry, ended.endedAt);
-    // A follow-up that was sent has been answered; one that waits stays.
-    const followUp = ended.followUp?.messageID === undefined ? ended.followUp : undefined;
-    return { ...ended, notice, toolCalls, worked, followUp, queued: undefined };
+    return { ...ended, notice, toolCalls, worked, queued: undefined };
   }
 
   private noticeFor(ended: TaskRecord, messageID: string, by: Ender | undefined): NoticeState {

@@ -300,6 +300,13 @@ export class TaskRegistry {
     this.change(entry, () => this.replace(entry, record));
   }
 
+  /** Shows and stores an earlier record again, even if the next one was stored and only the answer was lost. */
+  async takeBack(entry: Entry, earlier: TaskRecord): Promise<void> {
+    const revision = Math.max(entry.record.revision, earlier.revision + 1) + 1;
+    this.change(entry, () => this.replace(entry, { ...earlier, revision }));
+    await this.flush(entry);
+  }
+
   /** Whether the server's copy of the record is older than the one here. */
   isUnstored(entry: Entry): boolean {
     const { task } = entry.session;

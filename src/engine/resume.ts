@@ -7,7 +7,7 @@ import { messageOf, Refusal } from "./errors.ts";
 import { freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
 import type { Notices } from "./notices.ts";
-import type { EnginePorts } from "./ports.ts";
+import { ServerFailure, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
@@ -121,12 +121,14 @@ export class Resume {
     // It can do more work in a worktree that was decided on and not removed yet.
     const worktree = before.worktree && { ...before.worktree, outcome: undefined };
     const resumed = { ...transition(before, event), callID: call?.callID, followUp, worktree };
-    await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
     try {
+      await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
       requireGoingOn?.();
       await prompts.send(entry, { text: prompt });
     } catch (error) {
-      await registry.showThenStore(entry, before).catch(() => undefined);
+      const isRefused = error instanceof ServerFailure && error.reason === "refused";
+      const nothingStored = isRefused && entry.record === before;
+      if (!nothingStored) await registry.takeBack(entry, before).catch(() => undefined);
       throw error;
     }
     turns.watch();

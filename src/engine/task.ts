@@ -29,7 +29,7 @@ export interface ForkRange {
 }
 
 /** A message that waits for the end of a task's turn, to be sent as a follow-up. */
-interface FollowUp {
+export interface FollowUp {
   readonly text: string;
   /** The ID of the prompt that it became. Kept until its turn ends, in case the prompt is lost. */
   readonly messageID?: string | undefined;

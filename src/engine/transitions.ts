@@ -1,6 +1,13 @@
 import { Refusal } from "./errors.ts";
 import { sentence, type Sentence } from "./sentence.ts";
-import { shortID, withSpan, type TaskError, type TaskRecord, type TaskStatus } from "./task.ts";
+import {
+  shortID,
+  withSpan,
+  type FollowUp,
+  type TaskError,
+  type TaskRecord,
+  type TaskStatus,
+} from "./task.ts";
 
 /** What can happen to a task once it exists. `at` is in milliseconds since 1970. */
 export type TaskEvent =
@@ -55,6 +62,7 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         finalMessageID: event.finalMessageID ?? record.finalMessageID,
         error: event.type === "turn-failed" ? event.error : undefined,
         resumeCount: record.resumeCount - (wasNotResumed(record, event) ? 1 : 0),
+        followUp: followUpAfter(record, event),
       };
     case "resume":
       return {
@@ -73,6 +81,12 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
 /** A resume is counted when it begins, before its prompt has arrived. */
 function wasNotResumed({ status }: TaskRecord, event: TaskEvent): boolean {
   return status === "resumed" && event.type === "turn-failed" && event.neverBegan === true;
+}
+
+/** A message that was sent as a follow-up has been answered. One that waits, or was lost, stays. */
+function followUpAfter({ followUp }: TaskRecord, event: TaskEvent): FollowUp | undefined {
+  if (followUp?.messageID === undefined) return followUp;
+  return event.type === "turn-failed" && event.neverBegan ? { text: followUp.text } : undefined;
 }
 
 function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {

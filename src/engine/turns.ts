@@ -256,7 +256,8 @@ export class TurnWatcher implements Disposable {
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
-      return lastError.name === ABORTED ? { type: "cancelled", at: now } : failed(now, lastError);
+      if (lastError.name === ABORTED) return { type: "cancelled", at: now };
+      return { type: "turn-failed", at: now, error: lastError, neverBegan: kind === "unseen" };
     }
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;
     if (source === "hint" || !this.confirmed(entry, kind)) return undefined;
@@ -273,11 +274,10 @@ export class TurnWatcher implements Disposable {
     if (!hasHadItsTime && now - since < LEFT_BEHIND_MS) return undefined;
     if (!(await this.isOver(entry, turn))) return undefined;
     const { promptMessageID, status } = entry.record;
-    if (turn.kind === "unanswered")
-      return failed(
-        this.diedAt(entry, turn.at),
-        turn.asked === promptMessageID ? NEVER_STARTED : NEVER_ANSWERED,
-      );
+    if (turn.kind === "unanswered") {
+      const error = turn.asked === promptMessageID ? NEVER_STARTED : NEVER_ANSWERED;
+      return failed(this.diedAt(entry, turn.at), error);
+    }
     const at = this.diedAt(entry);
     return sent && status !== "resumed"
       ? failed(at, NEVER_STORED)

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ServerFailure, type AgentServer } from "../../../src/engine/ports.ts";
 import type { Prompt } from "../../../src/engine/server-model.ts";
+import { promptText } from "../../support/engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -95,6 +96,30 @@ describe("A prompt that was sent", () => {
     assert.equal(outcome(id), "error PromptLost");
     assert.match(window.engine.get(id)?.error?.message ?? "", /follow-up was lost/);
   });
+
+  for (const [how, taken, error] of [
+    ["if the server stores nothing", () => undefined, "PromptLost"],
+    [
+      "if the server reports an error",
+      (sessionID: string) => server.emit({ type: "session-error", sessionID, error: refusal }),
+      "UnknownError",
+    ],
+  ] as const)
+    it(`that waited for the end is kept ${how}, and a new task that continues gets it`, async () => {
+      take = (_prompt, store) => store();
+      const id = await launch();
+      await window.engine.steer(id, "Then this.", { after: true });
+      take = async (_prompt, _store, sessionID) => taken(sessionID);
+      server.finish(id, "Done.");
+      await pass(20);
+      assert.equal(outcome(id), `error ${error}`);
+      assert.deepEqual(window.engine.get(id)?.followUp, { text: "Then this." });
+      assert.equal(window.engine.get(id)?.resumeCount, 0);
+      take = (_prompt, store) => store();
+      const next = await window.engine.continue(id);
+      await pass(1);
+      assert.match(await promptText(server, next), /Then this\./);
+    });
 
   it("is sent again after a call without an answer, until a server that comes back stores it", async () => {
     let sent = 0;

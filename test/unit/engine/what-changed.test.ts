@@ -10,9 +10,10 @@ describe("What a command changed", () => {
   let server: MemoryServer;
   let window: MemoryWindow;
   let parent: string;
+  let clock: ManualClock;
 
   beforeEach(async () => {
-    const clock = new ManualClock();
+    clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
     window = memoryWindow(server, clock, { maxDepth: 2 });
@@ -208,6 +209,29 @@ describe("What a command changed", () => {
     goOn();
     await Promise.all([resuming, clearing]);
     assert.deepEqual([window.engine.get(id)?.status, listed()], ["resumed", [id]]);
+  });
+
+  it("is nothing if a resume can't learn whether the task's new state was stored: it stays completed", async () => {
+    const id = await launch(parent);
+    server.finish(id, "Done.");
+    await settled();
+    // The calls before: reading the session. Then the record is stored, and reading whether it was fails.
+    window.link.fail("answer-lost", 1);
+    window.link.fail("refused", 2);
+    await assert.rejects(window.engine.resume(id, "More."), /could not be reached/);
+    window.link.heal();
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "completed");
+    await reconnect();
+    await clock.advance(20_000);
+    const task = window.engine.get(id);
+    assert.deepEqual([task?.status, task?.resumeCount], ["completed", 0]);
+    const again = memoryWindow(server, clock);
+    await again.engine.connect();
+    assert.equal(again.engine.get(id)?.status, "completed");
+    again.kill();
+    await window.engine.resume(id, "More.");
+    assert.equal(window.engine.get(id)?.status, "resumed");
   });
 
   it("is also a running subtask, whose notice is left out because its parent was stopped", async () => {
