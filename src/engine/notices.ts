@@ -327,7 +327,7 @@ export class Notices implements Disposable {
   private isToContinue(entry: Entry): boolean {
     const { record } = entry;
     const waits = record.status === "completed" && waitingMessage(record) !== undefined;
-    return waits && this.state.budget.hasRoomFor(entry);
+    return waits && !entry.isHeldBack && this.state.budget.hasRoomFor(entry);
   }
 
   private async defaultAgent(): Promise<string> {

@@ -41,14 +41,20 @@ export class ProgressTracker {
 
   onStatus(status: SessionStatus, now: number): boolean {
     this.alive(now);
+    const isNews = this.noteRetry(status);
+    const begins = status.type === "busy" && this.activity !== "thinking" && this.activity !== "streaming";
+    if (begins) this.activity = "thinking";
+    return begins || isNews;
+  }
+
+  /** Takes from a status that was read whether the model is to be asked again. It is no sign of activity. */
+  noteRetry(status: SessionStatus): boolean {
     const before = this.retry;
     this.retry =
       status.type === "retry"
         ? { attempt: status.attempt, message: status.message, next: status.next }
         : undefined;
-    const begins = status.type === "busy" && this.activity !== "thinking" && this.activity !== "streaming";
-    if (begins) this.activity = "thinking";
-    return begins || before?.attempt !== this.retry?.attempt;
+    return before?.attempt !== this.retry?.attempt;
   }
 
   /** The setup command of its worktree has started. */

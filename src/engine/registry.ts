@@ -27,8 +27,8 @@ export interface Entry {
   steeredBy?: string | undefined;
   /** The notices of subtasks that may wake the task, by the IDs of their messages. */
   wokenBy?: ReadonlySet<string> | undefined;
-  /** The retry or continuation in progress. */
-  relaunching?: Promise<Entry> | undefined;
+  /** Whether sending the message that waits for it failed. It is sent again at the next connect. */
+  isHeldBack?: boolean;
   /** Runs the commands and endings of the task one at a time. */
   readonly serial: Serial;
 }

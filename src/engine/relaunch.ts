@@ -15,6 +15,9 @@ const CARRY_ON = "Continue where you left off.";
 
 /** Launches new tasks in place of ones that failed or were cancelled. */
 export class Relaunch {
+  /** What is in progress, by the task that it replaces. Equal calls have the same `what`. */
+  private readonly running = new Map<Entry, { readonly what: string; readonly next: Promise<Entry> }>();
+
   constructor(
     private readonly server: AgentServer,
     private readonly launcher: { launch(input: LaunchInput): Promise<Entry> },
@@ -22,17 +25,18 @@ export class Relaunch {
     private readonly logger: Logger,
   ) {}
 
-  /** Launches a new task with the prompt, agent and model of this one. Concurrent calls get the same new task. */
+  /** Launches a new task with the prompt, agent and model of this one. Concurrent equal calls get the same new task. */
   retry(entry: Entry): Promise<Entry> {
-    return this.once(entry, async (record) => this.launcher.launch(await this.again(record)));
+    return this.once(entry, "retry", async (record) => this.launcher.launch(await this.again(record)));
   }
 
   /**
-   * Launches a new task that carries on from the whole conversation of this one. Concurrent calls get the same new task.
+   * Launches a new task that carries on from the whole conversation of this one. Concurrent equal calls get the
+   * same new task.
    * @param prompt added to the message that waited for the end of this task; without either, a plain request to continue
    */
   continue(entry: Entry, prompt?: string): Promise<Entry> {
-    return this.once(entry, async (record) => {
+    return this.once(entry, `continue ${prompt ?? ""}`, async (record) => {
       const waiting = waitingMessage(record);
       const next = await this.launcher.launch({
         ...sameTask(record),
@@ -58,22 +62,32 @@ export class Relaunch {
     }
   }
 
-  private once(entry: Entry, launch: (record: TaskRecord) => Promise<Entry>): Promise<Entry> {
+  private async once(
+    entry: Entry,
+    what: string,
+    launch: (record: TaskRecord) => Promise<Entry>,
+  ): Promise<Entry> {
     const { record } = entry;
     const { id, status } = record;
     if (status !== "error" && status !== "cancelled")
-      return Promise.reject(
-        new Refusal(
-          "wrong-status",
-          sentence(
-            "Only failed or cancelled tasks can be retried or continued. Task {0} has the status {1}.",
-            shortID(id),
-            STATUS_WORDS[status],
-          ),
+      throw new Refusal(
+        "wrong-status",
+        sentence(
+          "Only failed or cancelled tasks can be retried or continued. Task {0} has the status {1}.",
+          shortID(id),
+          STATUS_WORDS[status],
         ),
       );
-    entry.relaunching ??= launch(record).finally(() => (entry.relaunching = undefined));
-    return entry.relaunching;
+    const running = this.running.get(entry);
+    if (running?.what === what) return running.next;
+    if (running)
+      throw new Refusal(
+        "wrong-status",
+        sentence("Task {0} is already being retried or continued. Try again in a moment.", shortID(id)),
+      );
+    const next = launch(record).finally(() => this.running.delete(entry));
+    this.running.set(entry, { what, next });
+    return next;
   }
 
   private async again(record: TaskRecord): Promise<LaunchInput> {

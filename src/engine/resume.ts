@@ -73,6 +73,7 @@ export class Resume {
    * message waits for the next connect.
    */
   async sendWaiting(entry: Entry): Promise<void> {
+    entry.isHeldBack = false;
     try {
       await entry.serial.run(async () => {
         const text = waitingMessage(entry.record);
@@ -80,6 +81,7 @@ export class Resume {
           await this.begin(entry, text, "waited");
       });
     } catch (error) {
+      entry.isHeldBack = true;
       this.parts.logger.warn(
         `Couldn't send a message to task ${shortID(entry.record.id)}: ${messageOf(error)}`,
       );

@@ -5,7 +5,7 @@ import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from ".
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
-import { ABORTED, type AgentError, type ServerEvent, type SessionStatus } from "./server-model.ts";
+import { ABORTED, type AgentError, type ServerEvent } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { INTERRUPTED, NEVER_ANSWERED, NEVER_STARTED, NEVER_STORED, promptLost } from "./turn-errors.ts";
 import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
@@ -169,18 +169,16 @@ export class TurnWatcher implements Disposable {
 
   private async poll(entries: readonly Entry[]): Promise<void> {
     if (entries.length === 0) return;
-    let statuses: ReadonlyMap<string, SessionStatus>;
-    try {
-      statuses = await this.server.statuses();
-    } catch (error) {
+    const statuses = await this.server.statuses().catch((error: unknown) => {
       this.ports.logger.warn(`Polling failed: ${messageOf(error)}`);
-      return;
-    }
+    });
+    if (!statuses) return;
     for (const entry of entries) {
       const status = statuses.get(entry.record.id);
       if (entry.turn?.prompt.kind === "interrupted") void entry.turn.prompt.buildAgain();
       else if (status && status.type !== "idle") {
         if (entry.turn) entry.turn.suspicion = undefined;
+        if (entry.turn?.progress.noteRetry(status)) this.registry.progressed(entry);
         this.noteStalls([entry]);
       } else {
         this.settle(entry, "poll");

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ServerFailure, type AgentServer } from "../../../src/engine/ports.ts";
 import type { Prompt } from "../../../src/engine/server-model.ts";
+import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
@@ -165,6 +166,19 @@ describe("A prompt that was sent", () => {
     await pass(1);
     assert.equal(outcome(id), "resumed");
     assert.equal(told(), 1);
+  });
+
+  it("that waited for the end and was refused doesn't let its task count as running for the others", async () => {
+    take = (_prompt, store) => store();
+    const [refused, other] = [await launch(), await launch()];
+    await window.engine.steer(refused, "Then this.", { after: true });
+    take = () => Promise.reject(new ServerFailure("POST", "refused", "Refused."));
+    server.finish(refused, "Done.");
+    await pass(1);
+    server.finish(other, "Done too.");
+    await pass(1);
+    const lines = server.stored(parent).map(answerText);
+    assert.match(lines.at(-1) ?? "", /\(2 of 2 done\)/);
   });
 
   it("that waited for the end is not lost to another one that is to wait while the server stores it", async () => {

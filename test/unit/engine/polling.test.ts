@@ -90,6 +90,24 @@ describe("Polling", () => {
     }
   });
 
+  it("shows after a reconnect, also of the daemon, whether the model is asked again", async () => {
+    await open();
+    const id = await launch();
+    const phase = (of: MemoryWindow): string | undefined => of.engine.get(id)?.progress?.phase;
+    server.retry(id);
+    await settled();
+    const next = memoryWindow(server, clock);
+    await next.engine.connect();
+    assert.deepEqual([phase(window), phase(next)], ["retrying", "retrying"]);
+    next.kill();
+    window.engine.disconnect();
+    server.write(id, "Here it is.");
+    server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
+    window.link.drop();
+    await window.engine.connect();
+    assert.equal(phase(window), "streaming");
+  });
+
   it("sends the notice of a user's task once its parent is idle", async () => {
     await open();
     await server.prompt(parent, { messageID: "msg_busy", agent: "build", parts: [{ text: "Busy." }] });

@@ -234,6 +234,22 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.status, "resumed");
   });
 
+  it("is nothing if a task is continued with a message while it is retried, and the message isn't dropped silently", async () => {
+    const id = await launch(parent);
+    server.end(id, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    const retrying = [window.engine.retry(id), window.engine.retry(id)];
+    await assert.rejects(window.engine.continue(id, "Use B."), {
+      code: "wrong-status",
+      message: /already being retried or continued\. Try again/,
+    });
+    const [one, other] = await Promise.all(retrying);
+    assert.equal(one?.id, other?.id);
+    const next = await window.engine.continue(id, "Use B.");
+    await settled();
+    assert.match(await promptText(server, window.engine.get(next.id)), /Use B\./);
+  });
+
   it("is also a running subtask, whose notice is left out because its parent was stopped", async () => {
     const above = await launch(parent);
     const below = await launch(above);
