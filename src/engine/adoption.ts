@@ -97,8 +97,10 @@ function recordOf(
     notice: { state: "none" },
   };
   if (isBusy) return working;
+  const ended = transition(working, endOfTurn(subagent, messages, prompt.info.id, now));
   return {
-    ...transition(working, endOfTurn(subagent, messages, prompt.info.id, now)),
+    ...ended,
+    worked: Math.max(0, (ended.endedAt ?? now) - created),
     notice: { state: "skipped", reason: "It had ended before it was adopted." },
   };
 }

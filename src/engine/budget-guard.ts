@@ -52,6 +52,12 @@ export class BudgetGuard implements Disposable {
    */
   connect(isNews: boolean): void {
     this.connected = true;
+    for (const entry of this.registry.active()) {
+      const { record, turn } = entry;
+      const total = turn?.kind === "working" ? turn.waiting.total : 0;
+      // A wait ended, or the machine slept, while nothing could be stored.
+      if (total > (record.waited ?? 0)) void this.noteWaited(entry, total);
+    }
     this.look(isNews);
   }
 

@@ -61,9 +61,11 @@ export function noticeDetail(record: TaskRecord, facts: NoticeFacts): string {
 /** Tells the model of a parent session what an isolated task has changed, and how to take it over. */
 export function worktreeText(
   id: string,
-  { directory, base, outcome }: TaskWorktree,
+  { directory, base, setup, outcome }: TaskWorktree,
   changes: WorktreeChanges | undefined,
 ): string {
+  if (setup !== undefined)
+    return `It was to work in a Git worktree of its own (${directory}), not in the folder, and ended before it began.`;
   const place = [
     `It worked in a Git worktree of its own (${directory}), not in the folder.`,
     ...(outcome ? [WORK_OUTCOME[outcome]] : []),

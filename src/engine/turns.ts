@@ -103,7 +103,8 @@ export class TurnWatcher implements Disposable {
 
   /** Follows a turn that was running before its session became a task, and may have ended since. */
   follow(entry: Entry): void {
-    this.settle(entry, "hint");
+    const rebuilt = entry.turn ? this.rebuildProgress(entry) : Promise.resolve();
+    void rebuilt.then(() => this.settle(entry, "hint"));
     this.watch();
   }
 

@@ -4,13 +4,14 @@ import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Requests } from "./requests.ts";
 import type { WorkingTurn } from "./running-turn.ts";
+import { isActive } from "./task.ts";
 
 /**
  * Measures how long tasks have worked: the time of their turns, except while they or their descendants waited for a
  * user or the machine slept. Waits that ended before this process followed the task are taken from its record.
  */
 export class WorkTime implements Disposable {
-  private readonly subscription: Disposable;
+  private readonly disposables: readonly Disposable[];
   private readonly waitEnds: Emitter<{ readonly entry: Entry; readonly waited: number }>;
   /** A wait has ended. `waited` is the total of the current turn, in milliseconds. */
   readonly onDidWait: Event<{ readonly entry: Entry; readonly waited: number }>;
@@ -23,7 +24,13 @@ export class WorkTime implements Disposable {
   ) {
     this.waitEnds = new Emitter(logged(logger, "waiting tasks"));
     this.onDidWait = this.waitEnds.event;
-    this.subscription = requests.onDidChange(() => this.noteWaits());
+    this.disposables = [
+      requests.onDidChange(() => this.noteWaits()),
+      registry.onDidChange(({ before, after }) => {
+        // What it launched earlier may be waiting already.
+        if (after && isActive(after) && before && !isActive(before)) this.noteWaits();
+      }),
+    ];
   }
 
   /** Milliseconds of work in all turns until `now`. */
@@ -49,7 +56,7 @@ export class WorkTime implements Disposable {
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const disposable of this.disposables) disposable.dispose();
     this.waitEnds.dispose();
   }
 

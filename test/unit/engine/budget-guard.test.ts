@@ -417,6 +417,61 @@ describe("the budget guard", () => {
     assert.equal(outcome(window, id), "error BudgetExceeded");
   });
 
+  it("does not count that time either if the task goes on while a descendant waits already", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const id = await launch(window);
+    const below = await launch(window, { parentSessionID: id });
+    server.ask(below);
+    server.finish(id, "I wait for it.");
+    await settled();
+    await window.engine.resume(id, "More.");
+    server.begin(id);
+    await settled();
+    await clock.advance(60 * MINUTE);
+    assert.equal(outcome(window, id), "resumed");
+    server.reply(below, "once");
+    await clock.advance(11 * MINUTE);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+  });
+
+  it("stores how long a task waited, also if the user answers while the connection is lost", async () => {
+    budget = { taskMinutes: 10 };
+    const first = await open();
+    const id = await launch(first);
+    server.ask(id);
+    await settled();
+    await clock.advance(30 * MINUTE);
+    first.engine.disconnect();
+    server.reply(id, "once");
+    await first.engine.connect();
+    await settled();
+    assert.equal(outcome(first, id), "running");
+    first.kill();
+    const second = await open();
+    await clock.advance(MINUTE);
+    assert.equal(outcome(second, id), "running");
+    await clock.advance(10 * MINUTE);
+    assert.equal(outcome(second, id), "error BudgetExceeded");
+  });
+
+  it("counts the last turn of an idle subagent that was adopted, also once it is resumed", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const { id } = await server.createSession({ title: "Look", parentID: parent, agent: "general" });
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    await clock.advance(8 * MINUTE);
+    server.finish(id, "Found it.");
+    await settled();
+    await window.engine.adopt(id);
+    await window.engine.resume(id, "More.");
+    server.begin(id);
+    await settled();
+    await clock.advance(3 * MINUTE);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+  });
+
   it("counts a limit over all turns, and refuses to resume a task that used it up", async () => {
     const window = await open();
     const id = await launch(window);

@@ -91,6 +91,19 @@ describe("notices", () => {
     assert.doesNotMatch(textAfter("broughtBack"), /unchanged|your own tools/);
   });
 
+  it("of an isolated task that ended before it began, the hidden text lists nothing that the setup command wrote", () => {
+    const changes = { files: [{ path: "a", kind: "added", added: 1, removed: 0 }], ref: "refs/r" } as const;
+    const text = worktreeText(
+      "abcdef",
+      { name: "a", directory: "/a", base: "abc123", setup: "pending" },
+      changes,
+    );
+    assert.equal(
+      text,
+      "It was to work in a Git worktree of its own (/a), not in the folder, and ended before it began.",
+    );
+  });
+
   it("the line says what ended, how, after how long and how many of the others are done", () => {
     assert.equal(
       noticeLine(done, { result: "", runningCount: 1, totalCount: 3 }),

@@ -116,6 +116,29 @@ describe("A completed task that a subtask's notice wakes", () => {
     assert.equal(task()?.status, "completed");
   });
 
+  it("counts what it did before that was noticed", async () => {
+    const { saveRecord } = server;
+    let release: () => void = () => undefined;
+    server.saveRecord = async (record) => {
+      if (record.id === above) {
+        server.saveRecord = saveRecord;
+        await new Promise<void>((resolve) => (release = resolve));
+      }
+      return saveRecord.call(server, record);
+    };
+    server.finish(below, "Found it.");
+    await settled();
+    server.useTool(above);
+    await settled();
+    assert.equal(task()?.status, "completed");
+    release();
+    await settled();
+    assert.deepEqual([task()?.status, task()?.progress?.toolCalls], ["resumed", 1]);
+    server.finish(above, "It is in the cart.");
+    await settled();
+    assert.deepEqual([task()?.status, task()?.toolCalls], ["completed", 1]);
+  });
+
   it("runs again even if the subtask has gone on by then, or was deleted, and is in the list again", async () => {
     await window.engine.clear(above);
     await window.engine.steer(below, "Then the docs.", { after: true });
