@@ -275,7 +275,7 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
         finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
       const result = message && answerText(message);
       if (status === "completed" && entry.record.retrievedAt === undefined) {
-        const noted = this.noteRetrieval(entry);
+        const noted = this.noteRetrieval(entry, endedAt);
         // A caller that waited for the end should not also wait for this to be stored.
         if (!block) await noted;
       }
@@ -345,9 +345,12 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
     for (const part of this.parts.disposables) part.dispose();
   }
 
-  private async noteRetrieval(entry: Entry): Promise<void> {
+  private async noteRetrieval(entry: Entry, endedAt: number | undefined): Promise<void> {
     try {
-      await this.mark(entry, { retrievedAt: this.clock.now() });
+      await entry.serial.run(async () => {
+        // Unless a follow-up has begun.
+        if (entry.record.endedAt === endedAt) await this.markNow(entry, { retrievedAt: this.clock.now() });
+      });
     } catch (error) {
       // The caller has the result anyway.
       this.ports.logger.warn(

@@ -1,6 +1,7 @@
 import { Refusal, unknownTask } from "./errors.ts";
 import { sentence } from "./sentence.ts";
 import { shortID, type TaskRecord } from "./task.ts";
+import type { Family } from "./tree.ts";
 
 type Named = Pick<TaskRecord, "id" | "parentSessionID">;
 
@@ -27,7 +28,7 @@ export function withTombstone(
  * all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
  */
 export function findTask<T extends Named>(
-  tasks: readonly T[],
+  tasks: Pick<Family<T>, "get" | "all">,
   tombstones: readonly Tombstone[],
   reference: string,
   parentSessionID?: string,
@@ -35,12 +36,11 @@ export function findTask<T extends Named>(
   const wanted = reference.trim();
   if (wanted === "")
     throw new Refusal("unknown-task", sentence("The task ID is empty. Use an ID from the list of tasks."));
-  const candidates = tasks.filter(
-    (task) => parentSessionID === undefined || task.parentSessionID === parentSessionID,
-  );
-  const exact = candidates.find(({ id }) => id === wanted);
-  if (exact) return exact;
-  const matches = candidates.filter(({ id }) => isPartOf(id, wanted));
+  const isCandidate = (task: T): boolean =>
+    parentSessionID === undefined || task.parentSessionID === parentSessionID;
+  const exact = tasks.get(wanted);
+  if (exact && isCandidate(exact)) return exact;
+  const matches = tasks.all().filter((task) => isCandidate(task) && isPartOf(task.id, wanted));
   const [match] = matches;
   if (!match) throw noSuchTask(tombstones, wanted, parentSessionID);
   if (matches.length > 1) {

@@ -69,7 +69,7 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
 
   /** Finds a task by ID or unique prefix or suffix, among those of a session if given. Throws a `Refusal`. */
   find(reference: string, parentSessionID?: string): Task {
-    return findTask(this.tasks.all(), this.tombstones, reference, parentSessionID);
+    return findTask(this.tasks, this.tombstones, reference, parentSessionID);
   }
 
   /** All requests that wait for a user, in any session of the folder, the oldest first. */

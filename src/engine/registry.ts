@@ -175,8 +175,7 @@ export class TaskRegistry {
    * among all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
    */
   find(reference: string, parentSessionID?: string): Entry {
-    const records = this.all().map(({ record }) => record);
-    const { id } = findTask(records, this.memory.tombstones, reference, parentSessionID);
+    const { id } = findTask(this.tasks, this.memory.tombstones, reference, parentSessionID);
     return this.entries.get(id) as Entry;
   }
 

@@ -66,10 +66,15 @@ export class WorktreeWork {
       await worktrees.note(entry, { outcome: undefined });
       throw new Refusal(
         "partly-done",
-        sentence(
-          "The folder was restored, but the task's worktree couldn't be made again. {0}",
-          textOf(error),
-        ),
+        (await worktrees.isGoneFor(taskID))
+          ? sentence(
+              "The folder was restored, but the task's worktree couldn't be made again. {0}",
+              textOf(error),
+            )
+          : sentence(
+              "The folder was restored, but the task's worktree couldn't be set up again. {0}",
+              textOf(error),
+            ),
       );
     }
   }

@@ -250,6 +250,29 @@ describe("What a command changed", () => {
     assert.match(await promptText(server, window.engine.get(next.id)), /Use B\./);
   });
 
+  it("is, of a result that is read while a follow-up is being sent, not that the next result was read", async () => {
+    const id = await launch(parent);
+    server.finish(id, "Done.");
+    await settled();
+    const { session } = server;
+    let goOn: () => void = () => undefined;
+    server.session = async (sessionID) => {
+      server.session = session;
+      await new Promise<void>((resolve) => (goOn = resolve));
+      return session.call(server, sessionID);
+    };
+    const resuming = window.engine.resume(id, "More.");
+    await settled();
+    const reading = window.engine.output(id);
+    await settled();
+    goOn();
+    await Promise.all([resuming, reading]);
+    server.finish(id, "Done again.");
+    await settled();
+    const { status, retrievedAt } = window.engine.get(id) ?? {};
+    assert.deepEqual([status, retrievedAt], ["completed", undefined]);
+  });
+
   it("is also a running subtask, whose notice is left out because its parent was stopped", async () => {
     const above = await launch(parent);
     const below = await launch(above);
