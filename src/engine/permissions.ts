@@ -12,6 +12,8 @@ type Action = PermissionRule["action"];
 const RANK: Readonly<Record<Action, number>> = { deny: 0, ask: 1, allow: 2 };
 const ALLOW: PermissionRule = { permission: "*", pattern: "*", action: "allow" };
 const WILD = /[*?]/;
+/** What gives a pattern more than its own text to match. */
+const SPECIAL = /[*?\\]/;
 const ASK: PermissionRule = { permission: "*", pattern: "*", action: "ask" };
 
 export function evaluate(rules: Rules, permission: string, pattern: string): Action {
@@ -114,6 +116,9 @@ function narrower(one: string, other: string): string | undefined {
 
 /** Whether `outer` matches all that `inner`, a pattern or text, matches. May return false although it does. */
 function covers(outer: string, inner: string): boolean {
+  // Most patterns match everything, or are plain text.
+  if (outer === "*" || outer === inner) return true;
+  if (!SPECIAL.test(outer) && !inner.includes("\\")) return false;
   return forms(inner).every((text) => forms(outer).some((pattern) => coversForm(pattern, text)));
 }
 
@@ -135,6 +140,7 @@ function coversForm(pattern: string, text: string): boolean {
 
 /** Whether some text matches both. Ignores case, as OpenCode does on Windows. */
 function overlaps(one: string, other: string): boolean {
+  if (one === "*" || other === "*" || one === other) return true;
   return forms(one.toLowerCase()).some((a) => forms(other.toLowerCase()).some((b) => formsOverlap(a, b)));
 }
 
