@@ -14,7 +14,8 @@ import { shortID, type TaskRecord } from "./task.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
 import { readTurn } from "./turn.ts";
 import { INTERRUPTED } from "./turn-errors.ts";
-import { endOf, type TurnWatcher } from "./turns.ts";
+import { endOf } from "./turn-end.ts";
+import type { TurnWatcher } from "./turns.ts";
 
 type AdoptionPorts = Pick<EnginePorts, "server" | "clock" | "random">;
 

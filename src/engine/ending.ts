@@ -19,7 +19,8 @@ import {
 } from "./task.ts";
 import { transition, type TaskEvent } from "./transitions.ts";
 import { isSteering, type Turn } from "./turn.ts";
-import { currentTurn, endOf } from "./turns.ts";
+import { endOf } from "./turn-end.ts";
+import { currentTurn } from "./turns.ts";
 import type { WorkTime } from "./work-time.ts";
 
 /** The error of a task whose session was deleted. */
@@ -193,9 +194,10 @@ export class Ending {
           ? endOf(turn)
           : stopped(at, "messageID" in turn ? turn.messageID : undefined);
       await this.cancelQueued(record.id);
-      await this.end(entry, event, by);
-      // The turn may have begun before the end was stored, when `stopLateStart` did not stop it yet.
-      if (turn.kind === "unseen" || turn.kind === "unanswered") this.abort(entry);
+      if (entry.record === record) await this.end(entry, event, by);
+      // A turn may have begun before the end was stored, when `stopLateStart` did not stop it yet.
+      const mayBeWoken = (entry.wokenBy?.size ?? 0) > 0;
+      if (turn.kind === "unseen" || turn.kind === "unanswered" || mayBeWoken) this.abort(entry);
       await this.stopDescendants(record.id).catch((error: unknown) => {
         throw new Refusal(
           "partly-done",
@@ -208,8 +210,11 @@ export class Ending {
 
   /** Its queued descendants would get the slot of a task that ends. Those that can't be cancelled are tried again. */
   private async cancelQueued(sessionID: string): Promise<void> {
+    // Broken metadata can make a session its own ancestor; each would wait for the other.
+    const above = this.registry.above(sessionID);
     const queued = this.registry
       .descendantsOf(sessionID)
+      .filter(({ id }) => !above.has(id))
       .flatMap(({ id }) => this.registry.entry(id) ?? [])
       .filter(({ record }) => isQueued(record));
     await Promise.allSettled(queued.map((entry) => this.cancel(entry, "parent")));

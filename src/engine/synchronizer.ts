@@ -107,6 +107,8 @@ export class Synchronizer implements Disposable {
       if (attempt === this.attempt) this.replayEarly();
     }
     this.connected = true;
+    // The messages that were held back are sent again.
+    for (const entry of registry.all()) entry.isHeldBack = false;
     notices.connect();
     queue.connect();
     subagents.catchUp();

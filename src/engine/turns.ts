@@ -4,12 +4,12 @@ import type { Disposable } from "./event.ts";
 import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts";
-import { sentence } from "./sentence.ts";
 import { ABORTED, type AgentError, type ServerEvent } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
+import { endOf, failed } from "./turn-end.ts";
 import { INTERRUPTED, NEVER_ANSWERED, NEVER_STARTED, NEVER_STORED, promptLost } from "./turn-errors.ts";
-import { readTurn, TURN_WINDOW, type EndedTurn, type Turn } from "./turn.ts";
-import { isActive, isQueued, shortID, taskError, type TaskError, type TaskRecord } from "./task.ts";
+import { readTurn, TURN_WINDOW, type Turn } from "./turn.ts";
+import { isActive, isQueued, shortID, type TaskRecord } from "./task.ts";
 
 /** The first poll after a connect comes early, so that turns that died with the server are soon detected. */
 const FIRST_POLL_MS = 1_000;
@@ -151,8 +151,7 @@ export class TurnWatcher implements Disposable {
 
   /** Whether an event showed recently that the task is running, and the stream would have reported its end. */
   private isVouchedFor(turn: RunningTurn | undefined): boolean {
-    const seenAtWork = turn?.kind === "working" ? turn.seenAtWork : 0;
-    return this.isWithin(HEARTBEAT_MS, this.heardAt) && this.isWithin(VOUCHED_MS, seenAtWork);
+    return this.isWithin(HEARTBEAT_MS, this.heardAt) && this.isWithin(VOUCHED_MS, seenAtWork(turn));
   }
 
   private isWithin(ms: number, since: number): boolean {
@@ -170,6 +169,7 @@ export class TurnWatcher implements Disposable {
 
   private async poll(entries: readonly Entry[]): Promise<void> {
     if (entries.length === 0) return;
+    const askedAt = this.clock.now();
     const statuses = await this.server.statuses().catch((error: unknown) => {
       this.ports.logger.warn(`Polling failed: ${messageOf(error)}`);
     });
@@ -179,7 +179,9 @@ export class TurnWatcher implements Disposable {
       if (entry.turn?.prompt.kind === "interrupted") void entry.turn.prompt.buildAgain();
       else if (status && status.type !== "idle") {
         if (entry.turn) entry.turn.suspicion = undefined;
-        if (entry.turn?.progress.noteRetry(status)) this.registry.progressed(entry);
+        // What an event told meanwhile is newer.
+        if (seenAtWork(entry.turn) < askedAt && entry.turn?.progress.noteRetry(status))
+          this.registry.progressed(entry);
         this.noteStalls([entry]);
       } else {
         this.settle(entry, "poll");
@@ -340,6 +342,11 @@ export class TurnWatcher implements Disposable {
   }
 }
 
+/** When an event last showed that the turn is running. 0 if unknown. */
+function seenAtWork(turn: RunningTurn | undefined): number {
+  return turn?.kind === "working" ? turn.seenAtWork : 0;
+}
+
 /** Whether the server may still store a prompt that it has accepted. */
 function mayBeStoredYet({ prompt, at }: SentPrompt, error: AgentError | undefined, now: number): boolean {
   const hasFiles = (prompt.files ?? []).length > 0;
@@ -366,34 +373,4 @@ export async function currentTurn(
   if (!isInSight && messages.length >= TURN_WINDOW && !(await server.message(id, promptMessageID)))
     return { kind: "unseen" };
   return readTurn(messages, promptMessageID);
-}
-
-/** The event that this state of a turn means if its session is idle. */
-export function endOf(turn: EndedTurn): TaskEvent {
-  switch (turn.kind) {
-    case "compacted":
-    case "completed":
-      return { type: "turn-completed", at: turn.at, finalMessageID: turn.messageID, answer: turn.answer };
-    case "failed":
-      return failed(turn.at, turn.error, turn.messageID);
-    case "aborted":
-      // While the session is running, an answer that exceeded the context looks the same.
-      return { type: "cancelled", at: turn.at, finalMessageID: turn.messageID };
-    case "between-steps": {
-      const error = turn.refused
-        ? taskError(
-            "PermissionRejected",
-            sentence("The request of the tool {0} was rejected, which ended the task.", turn.refused),
-          )
-        : taskError(
-            "NoAnswer",
-            sentence("The turn ended after a tool call, without an answer. Continue the task as a new one."),
-          );
-      return failed(turn.at, error, turn.messageID);
-    }
-  }
-}
-
-function failed(at: number, error: TaskError, finalMessageID?: string): TaskEvent {
-  return { type: "turn-failed", at, error, finalMessageID };
 }

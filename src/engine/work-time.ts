@@ -73,7 +73,7 @@ export class WorkTime implements Disposable {
       const { total, since } = turn.waiting;
       const began = begun.get(id);
       if (began !== undefined && since === undefined)
-        // A time before the turn comes from an ID that holds no valid time.
+        // A time before the turn: a descendant waited already, or its request's ID holds no valid time.
         turn.waiting = { total, since: began < startedAt ? now : began };
       else if (began === undefined && since !== undefined) this.noteWaited(entry, turn, now - since);
     }

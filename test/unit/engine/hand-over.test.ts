@@ -181,6 +181,25 @@ describe("A prompt that was sent", () => {
     assert.match(lines.at(-1) ?? "", /\(2 of 2 done\)/);
   });
 
+  it("that waited for the end and is sent again after a reconnect lets its task count as running again", async () => {
+    take = (_prompt, store) => store();
+    const [refused, other] = [await launch(), await launch()];
+    await window.engine.steer(refused, "Then this.", { after: true });
+    take = () => Promise.reject(new ServerFailure("POST", "refused", "Refused."));
+    server.finish(refused, "Done.");
+    await pass(1);
+    const { prompt } = server;
+    server.prompt = (id, sent) => (id === parent ? Promise.reject(unreachable) : prompt(id, sent));
+    server.finish(other, "Done too.");
+    await pass(1);
+    window.engine.disconnect();
+    Object.assign(server, { prompt });
+    take = (_prompt, store) => store();
+    await window.engine.connect();
+    await pass(2);
+    assert.match(server.stored(parent).map(answerText).at(-1) ?? "", /\(1 of 2 done\)/);
+  });
+
   it("that waited for the end is not lost to another one that is to wait while the server stores it", async () => {
     take = (_prompt, store) => store();
     const id = await launch();

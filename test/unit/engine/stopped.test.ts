@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { AgentServer } from "../../../src/engine/ports.ts";
+import type { TaskRecord } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -26,12 +27,13 @@ describe("Once a task was stopped", () => {
   const launch = async (parentSessionID: string): Promise<string> =>
     (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy: "agent" })).id;
 
-  /** Holds the server's next call of this method about this session until it is released. */
-  function hold(method: "messages" | "prompt" | "permissions" | "session", about: string): () => void {
+  /** Holds the server's next call of this method about this session, or its record, until it is released. */
+  function hold(method: "messages" | "prompt" | "permissions" | "saveRecord", about: string): () => void {
     const real = server[method].bind(server) as (...args: readonly unknown[]) => Promise<unknown>;
     let release: () => void = () => undefined;
     const held = async (...args: readonly unknown[]): Promise<unknown> => {
-      if (args[0] === about) {
+      const [what] = args as readonly [string | TaskRecord];
+      if ((typeof what === "string" ? what : what.id) === about) {
         Object.assign(server, { [method]: real });
         await new Promise<void>((resolve) => (release = resolve));
       }
@@ -40,6 +42,11 @@ describe("Once a task was stopped", () => {
     Object.assign(server, { [method]: held } satisfies Partial<Record<keyof AgentServer, unknown>>);
     return () => release();
   }
+
+  const answersTo = (sessionID: string, messageID: string | undefined): readonly string[] =>
+    server
+      .stored(sessionID)
+      .flatMap(({ info }) => (info.role === "assistant" && info.parentID === messageID ? [info.id] : []));
 
   it("the notice of a subtask that had ended before doesn't make it work again", async () => {
     const above = await launch(parent);
@@ -51,7 +58,8 @@ describe("Once a task was stopped", () => {
     release();
     await settled();
     assert.equal(window.engine.get(below)?.notice.state, "delivered");
-    assert.ok(!server.running().has(above));
+    const notice = server.stored(above).findLast(({ info }) => info.role === "user");
+    assert.deepEqual(answersTo(above, notice?.info.id), []);
   });
 
   it("a turn that such a notice began nevertheless is stopped", async () => {
@@ -64,6 +72,37 @@ describe("Once a task was stopped", () => {
     release();
     await settled();
     assert.ok(!server.running().has(above));
+  });
+
+  it("a turn is stopped that a notice begins while its queued subtasks are being cancelled", async () => {
+    settings.maxConcurrentTasks = 2;
+    const above = await launch(parent);
+    const [done, queued] = [await launch(above), await launch(above)];
+    const release = hold("saveRecord", queued);
+    const cancelling = window.engine.cancel(above, "person");
+    await settled();
+    server.finish(done, "Found it.");
+    await settled();
+    release();
+    await cancelling;
+    await settled();
+    assert.equal(window.engine.get(done)?.notice.state, "delivered");
+    assert.deepEqual([...server.running().keys()], [parent]);
+  });
+
+  it("nothing is left running if its session is deleted while its queued subtasks are being cancelled", async () => {
+    settings.maxConcurrentTasks = 2;
+    const above = await launch(parent);
+    const [, queued] = [await launch(above), await launch(above)];
+    const release = hold("saveRecord", queued);
+    const cancelling = window.engine.cancel(above, "person");
+    await settled();
+    await server.deleteSession(above);
+    await settled();
+    release();
+    await cancelling;
+    await settled();
+    assert.deepEqual([...server.running().keys()], []);
   });
 
   it("none of its queued subtasks gets the slot that becomes free", async () => {
@@ -95,13 +134,7 @@ describe("Once a task was stopped", () => {
     const below = await launch(above);
     server.finish(below, "Found it.");
     await settled();
-    const { saveRecord } = server;
-    let release: () => void = () => undefined;
-    server.saveRecord = async (record) => {
-      server.saveRecord = saveRecord;
-      await new Promise<void>((resolve) => (release = resolve));
-      return saveRecord.call(server, record);
-    };
+    const release = hold("saveRecord", below);
     const renaming = window.engine.rename(below, "Another name");
     await settled();
     const resuming = window.engine.resume(below, "More.", { sessionID: above });
