@@ -6,9 +6,9 @@ import type { Refused } from "../../src/engine/folder-changes.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { IsolationSettings, SetupSettings } from "../../src/engine/settings.ts";
 import type { Task } from "../../src/engine/task.ts";
+import { inFolder, startAgentServer, type AgentServer } from "../support/agent-tools.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
-import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
@@ -45,13 +45,16 @@ function isAlive(pid: number): boolean {
 
 describe("setting up a worktree", () => {
   let model: ScriptedModel;
-  let server: OpenCodeServer;
+  let base: AgentServer;
+  let server: AgentServer;
   let repository: TestRepository;
   let window: EngineWindow;
   let isolation: IsolationSettings;
 
   setUp(async (start) => {
     model = await start.model();
+    base = await startAgentServer({ model });
+    start.stop(() => base.stop());
   });
 
   beforeEach(async () => {
@@ -59,7 +62,7 @@ describe("setting up a worktree", () => {
     repository.write(".env", "KEY=1\n");
     mkdirSync(join(repository.directory, "local"));
     repository.write("local/data.txt", "data\n");
-    server = await startOpenCode({ model, directory: repository.directory });
+    server = inFolder(base, repository.directory);
     isolation = isolated();
     window = await openWindow(server, {
       get isolation() {
@@ -67,10 +70,7 @@ describe("setting up a worktree", () => {
       },
     });
   });
-  afterEach(async () => {
-    window.dispose();
-    await server.stop();
-  });
+  afterEach(() => window.dispose());
 
   const launch = async (more: Partial<LaunchInput> = {}): Promise<Task> =>
     window.engine.launch({
@@ -131,7 +131,7 @@ describe("setting up a worktree", () => {
   });
 
   it("[ISO-2] a command that takes too long is killed with its child processes, and ends the task", async () => {
-    isolation = isolated({ command: "(echo $$ > pid; sleep 600) & wait", timeout: 5_000 });
+    isolation = isolated({ command: "(echo $$ > pid; sleep 600) & wait", timeout: 1_500 });
     const { id } = await launch();
     const task = await ended(window, id);
     assert.equal(task.status, "error");
