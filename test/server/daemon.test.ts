@@ -9,7 +9,7 @@ import { reopenFolder } from "../../src/plugin/reopen-folder.ts";
 import type { FolderClient, FolderSettings } from "../../src/rpc/contract.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { callTool, startAgentServer, type AgentServer, type MadeCall } from "../support/agent-tools.ts";
-import { DaemonDesk, newerRelease, type DaemonWindow } from "../support/daemon.ts";
+import { DaemonDesk, newerRelease, type DaemonWindow, type DeskOptions } from "../support/daemon.ts";
 import { notices, storedMessages } from "../support/engine.ts";
 import {
   script,
@@ -26,18 +26,27 @@ const BACK_WITHIN_MS = 20_000;
 describe("the daemon", function () {
   this.timeout(120_000);
   let model: ScriptedModel;
+  /** The user of the tests that leave a server running. Each of them works in a folder of its own. */
+  let shared: DaemonDesk;
   let desk: DaemonDesk;
   let parent: string;
 
   before(async () => {
     model = await startScriptedModel();
+    shared = await DaemonDesk.open(model);
   });
-  afterEach(() => desk?.close());
-  after(() => model?.stop());
+  afterEach(() => (desk?.stateFolder === shared.stateFolder ? desk.closeWindows() : desk?.close()));
+  after(async () => {
+    await shared?.close();
+    await model?.stop();
+  });
 
-  /** A window that is connected, and a session of its folder to launch from. */
-  async function open(engine = {}, options = {}): Promise<DaemonWindow> {
-    desk = await DaemonDesk.open(model, options);
+  /**
+   * A window that is connected, and a session of its folder to launch from.
+   * @param own for a user with nothing else running
+   */
+  async function open(engine = {}, own?: DeskOptions): Promise<DaemonWindow> {
+    desk = own ? await DaemonDesk.open(model, own) : shared.elsewhere();
     const window = desk.window(engine);
     await window.folder.calls.connect();
     parent = await window.folder.calls.ensureSession();
@@ -168,7 +177,7 @@ describe("the daemon", function () {
   });
 
   it("[BKG-4] killed while no window is open, is restarted by its server: tasks continue, and the parent is notified", async () => {
-    const window = await open({ maxConcurrentTasks: 1 });
+    const window = await open({ maxConcurrentTasks: 1 }, {});
     const { calls } = window.folder;
     const first = await calls.launch(input({ text: "First.", gate: "first" }));
     await asked(first.id);
@@ -261,7 +270,7 @@ describe("the daemon", function () {
   });
 
   it("while ending, answers neither a new window nor OpenCode's plugin: the next daemon does", async () => {
-    const window = await open();
+    const window = await open({}, {});
     const daemon = desk.daemonPid() ?? 0;
     window.close();
     process.kill(daemon, "SIGTERM");
@@ -281,16 +290,27 @@ describe("the daemon", function () {
     );
   });
 
-  it("[BKG-6] hands over to a newer version without ending a turn, and an older window asks for an update", async () => {
-    const older = await open();
+  it("[BKG-6] hands over to a newer version without ending a turn, also where no window is open, and an older window asks for an update", async () => {
+    const older = await open({}, {});
     const { id } = await older.folder.calls.launch(input({ text: "Handed on.", gate: "newer" }));
+    const unseen = desk.elsewhere();
+    const window = unseen.window({ maxConcurrentTasks: 1 });
+    const { calls } = window.folder;
+    await calls.connect();
+    const unseenParent = await calls.ensureSession();
+    const launch = (gate: string) =>
+      calls.launch({ ...input({ text: `${gate} is done.`, gate }), parentSessionID: unseenParent });
+    const [working, queued] = [await launch("First handed on"), await launch("Second handed on")];
     await asked(id);
+    await asked(working.id);
     const [daemon, server] = [desk.daemonPid(), desk.server()];
+    window.close();
 
     const newer = desk.window({}, {}, await newerRelease());
     await newer.folder.calls.connect();
     assert.equal(newer.folder.tasks.get(id)?.status, "running");
     assert.notEqual(desk.daemonPid(), daemon);
+    assert.equal(existsSync(join(desk.stateFolder, "handed-over.json")), false);
     await until("the older window to give up", () => older.client.state.kind === "failed", 20_000);
     const { state } = older.client;
     assert.ok(state.kind === "failed" && state.failure.code === "outdated");
@@ -300,36 +320,20 @@ describe("the daemon", function () {
     const { status } = await end(newer.folder, id);
     assert.equal(status, "completed");
     await told(1, newer);
-    assert.equal(desk.server()?.pid, server?.pid);
-    const requests = model.requests.filter(({ sessionID }) => sessionID === id);
-    assert.deepEqual(
-      requests.map(({ aborted }) => aborted),
-      [false],
-    );
-  });
-
-  it("[BKG-6] hands over running and queued tasks of a folder that no window has open", async () => {
-    const window = await open({ maxConcurrentTasks: 1 });
-    const launch = (gate: string) =>
-      window.folder.calls.launch(input({ text: `${gate} is done.`, gate: `${gate} handed on` }));
-    const [working, queued] = [await launch("First"), await launch("Second")];
-    await asked(working.id);
-    const server = desk.server();
-    window.close();
-
-    const newer = desk.window({}, {}, await newerRelease(), tempDir("elsewhere"));
-    await newer.folder.calls.connect();
-    assert.equal(existsSync(join(desk.stateFolder, "handed-over.json")), false);
     model.release("First handed on");
     await asked(queued.id);
     model.release("Second handed on");
-    await until("the notices", async () => (await notices(desk, parent)).length === 2);
+    await until("the notices", async () => (await notices(unseen, unseenParent)).length === 2);
     assert.equal(desk.server()?.pid, server?.pid);
-    newer.close();
+    const requests = model.requests.filter(({ sessionID }) => sessionID === id || sessionID === working.id);
+    assert.deepEqual(
+      requests.map(({ aborted }) => aborted),
+      [false, false],
+    );
   });
 
   it("[BKG-7] stops the tasks of a folder: an open folder stays, a closed one ends with its server", async () => {
-    const window = await open({ maxConcurrentTasks: 1 });
+    const window = await open({ maxConcurrentTasks: 1 }, {});
     const launch = (gate: string) => window.folder.calls.launch(input({ text: gate, gate }));
     const [working, queued] = [await launch("stop"), await launch("stop")];
     await asked(working.id);
@@ -399,15 +403,16 @@ describe("the daemon", function () {
 
   describe("if agents on the user's own server have the tools, and no daemon is running", () => {
     let server: AgentServer;
+    let user: DaemonDesk;
     let call: () => Promise<MadeCall>;
 
-    beforeEach(async () => {
+    before(async () => {
       server = await startAgentServer({
         model,
         plugin: { patienceMs: 500 },
         env: { ASYNCAGENTS_DAEMON_GRACE_MS: "500" },
       });
-      desk = await DaemonDesk.open(model, { stateFolder: server.stateFolder, graceMs: 500 });
+      user = await DaemonDesk.open(model, { stateFolder: server.stateFolder, graceMs: 500 });
       call = () =>
         callTool(server, parent, "asyncagents_task", {
           description: "From an agent",
@@ -415,7 +420,8 @@ describe("the daemon", function () {
           agent: "general",
         });
     });
-    afterEach(() => server.stop());
+    beforeEach(() => void (desk = user));
+    after(() => server?.stop());
 
     /** Has a window connect to the server and close; resolves when the daemon has ended. */
     async function workBefore(settings: Partial<FolderSettings> = {}): Promise<void> {

@@ -53,7 +53,7 @@ export interface DeskPlace {
   readonly script: string;
 }
 
-interface DeskOptions {
+export interface DeskOptions {
   /** How long the daemon and its folders stay without windows. */
   readonly graceMs?: number;
   readonly stateFolder?: string;
@@ -141,9 +141,14 @@ export class DaemonDesk extends DaemonState {
     return this.from((client) => client.stop([this.directory]));
   }
 
+  /** Closes all windows of the user. */
+  closeWindows(): void {
+    for (const window of this.windows.splice(0)) window.close();
+  }
+
   /** Closes all windows of the user, because each would start the next daemon, and ends the daemon and its servers. */
   async close(): Promise<void> {
-    for (const window of this.windows) window.close();
+    this.closeWindows();
     await endAll(this.stateFolder);
   }
 
