@@ -23,6 +23,12 @@ export const realClock: Clock = {
   },
 };
 
+/** A clock whose timers are due early. */
+export const hastyClock: Clock = {
+  ...realClock,
+  after: (ms, callback) => realClock.after(ms / 20, callback),
+};
+
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** What one user's folders share: a state folder, a home, an executable, and a daemon's servers. */
@@ -39,13 +45,15 @@ export class Desk {
     private readonly binary: string,
     env: Readonly<Record<string, string>>,
     readonly graceMs: number,
+    private readonly clock: Clock,
   ) {
     this.env = { ...process.env, ...hermeticEnv(hermeticHome()), ...env };
     this.current = this.createServers();
   }
 
-  static open({ binary = openCodeBinary(), graceMs = 1_000, env = {} } = {}): Desk {
-    return new Desk(binary, env, graceMs);
+  /** @param options.clock that of the servers */
+  static open({ binary = openCodeBinary(), graceMs = 1_000, env = {}, clock = realClock } = {}): Desk {
+    return new Desk(binary, env, graceMs, clock);
   }
 
   /** The servers of the current daemon. */
@@ -102,8 +110,8 @@ export class Desk {
   }
 
   private createServers(): OwnServers {
-    const { stateFolder, graceMs } = this;
-    return new OwnServers({ stateFolder, graceMs, clock: realClock, logger: silentLogger });
+    const { stateFolder, graceMs, clock } = this;
+    return new OwnServers({ stateFolder, graceMs, clock, logger: silentLogger });
   }
 
   private async leave(): Promise<void> {

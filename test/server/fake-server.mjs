@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Listens like `opencode serve`, and does what FAKE_SERVER says: "fails", "silent", "old", "crashes" or "stubborn".
+// Listens like `opencode serve`, and does what FAKE_SERVER says: "fails", "silent", "old", "crashes", "leads" or
+// "stubborn".
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -15,8 +16,8 @@ if (mode === "fails") {
   console.error("Error: your configuration is bad");
   process.exit(1);
 }
-if (mode === "stubborn") {
-  process.on("SIGTERM", () => {});
+if (mode === "stubborn") process.on("SIGTERM", () => {});
+if (mode === "stubborn" || mode === "leads") {
   const follower = spawn("sleep", ["1000"], { stdio: "ignore" });
   writeFileSync(process.env.FAKE_FOLLOWER, String(follower.pid));
 }
@@ -33,6 +34,7 @@ createServer((request, response) => {
   }
   response.setHeader("content-type", "application/json");
   if (request.url.startsWith("/path")) return response.end(JSON.stringify({ directory: process.cwd() }));
+  if (request.url.startsWith("/session")) return response.end("[]");
   response.end(JSON.stringify({ healthy: true, version }));
 }).listen(port, "127.0.0.1", () => {
   if (mode !== "silent") console.log(`opencode server listening on http://127.0.0.1:${port}`);
