@@ -54,7 +54,7 @@ describe("The tools as an agent uses them", () => {
 
   before(async () => {
     model = await startScriptedModel();
-    server = await startAgentServer({ model, plugin: { reloadPatienceMs: 15_000 } });
+    server = await startAgentServer({ model, plugin: { reloadPatienceMs: 6_000 } });
   });
 
   beforeEach(async () => {

@@ -12,7 +12,7 @@ import { ServerEvents } from "../../src/opencode/server-events.ts";
 import { collectGarbage } from "../support/collect-garbage.ts";
 import { createSession, openWindow, noOwnServers } from "../support/engine.ts";
 import { startHaltingProxy } from "../support/halting-proxy.ts";
-import { script, startScriptedModel } from "../support/scripted-model.ts";
+import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { startStranger } from "../support/stranger.ts";
 import { openCodeVersion, startOpenCode } from "../support/opencode.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
@@ -21,14 +21,19 @@ import { failureOf, realClock, silentLogger } from "./desk.ts";
 
 describe("Connection to a server that is already running", function () {
   this.timeout(60_000);
+  let model: ScriptedModel;
   let opencode: OpenCodeServer;
   const connections: OpenCodeConnection[] = [];
   const servers: Server[] = [];
 
   before(async () => {
-    opencode = await startOpenCode();
+    model = await startScriptedModel();
+    opencode = await startOpenCode({ model });
   });
-  after(() => opencode?.stop());
+  after(async () => {
+    await opencode?.stop();
+    await model?.stop();
+  });
   afterEach(() => {
     for (const connection of connections.splice(0)) connection.dispose();
     for (const server of servers.splice(0)) server.close();
@@ -197,7 +202,7 @@ describe("Connection to a server that is already running", function () {
     it(`gives up a read that ${what}, even after a garbage collection`, async () => {
       const proxy = await startHaltingProxy(opencode.url);
       try {
-        const connection = connectionTo(proxy.url, opencode.password, {}, { callTimeoutMs: 2_000 });
+        const connection = connectionTo(proxy.url, opencode.password, {}, { callTimeoutMs: 1_500 });
         await connection.connect();
         proxy.decide((request) => (request.startsWith("GET /session?") ? fate : "pass"));
         const count = proxy.requests.length;
@@ -220,17 +225,15 @@ describe("Connection to a server that is already running", function () {
 
   it("[EVT-2] detects the end of a task even if the first read of its answer is never answered", async function () {
     this.timeout(120_000);
-    const model = await startScriptedModel();
-    const withModel = await startOpenCode({ model });
-    const proxy = await startHaltingProxy(withModel.url);
+    const proxy = await startHaltingProxy(opencode.url);
     const window = await openWindow(
-      { ...withModel, url: proxy.url },
+      { ...opencode, url: proxy.url },
       { pollInterval: 200 },
-      { callTimeoutMs: 8_000 },
+      { callTimeoutMs: 4_000 },
     );
     try {
       const prompt = script([{ text: "Late.", gate: "late" }]);
-      const parentSessionID = await createSession(withModel);
+      const parentSessionID = await createSession(opencode);
       const { id } = await window.engine.launch({
         parentSessionID,
         prompt,
@@ -253,8 +256,6 @@ describe("Connection to a server that is already running", function () {
     } finally {
       window.dispose();
       proxy.close();
-      await withModel.stop();
-      await model.stop();
     }
   });
 

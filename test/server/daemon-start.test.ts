@@ -9,7 +9,7 @@ import { EXIT_ALREADY_SERVED, LISTENING } from "../../src/rpc/daemon-program.ts"
 import { hermeticEnv, hermeticHome } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 
-const ROUNDS = 10;
+const ROUNDS = 3;
 const AT_ONCE = 10;
 
 describe("Daemons that start at the same time", function () {

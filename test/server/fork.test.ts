@@ -11,6 +11,7 @@ import type { ToolContext } from "../../src/tools/tool.ts";
 import { promptText, storedMessages } from "../support/engine.ts";
 import { carryOn, Forking, REBUILDING, SUMMARY, WAYS, type Way } from "../support/forking.ts";
 import { agent, call, manyResults, PIXEL, spoken, user } from "../support/histories.ts";
+import { impatient } from "../support/impatient.ts";
 import type { Heard, Received } from "../support/received.ts";
 import { script } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
@@ -882,7 +883,7 @@ describe("Forks", () => {
 
     describe("when a window closes while the fork is built", () => {
       /** The ID of a task whose conversation was half written. */
-      async function halfBuilt(input: Partial<LaunchInput> = {}): Promise<string> {
+      async function halfBuilt(input: Partial<LaunchInput> = {}, next = {}): Promise<string> {
         await forks.seed(
           spoken(user("u", "Hi."), agent("a", {}, "Ho."), user("v", "Hu."), agent("b", {}, "Ha.")),
         );
@@ -895,12 +896,12 @@ describe("Forks", () => {
         await until("half of it to be written", () => isHalfWritten);
         forks.window.dispose();
         forks.instead = {};
-        await forks.openWindow();
+        await forks.openWindow(next);
         return id;
       }
 
       it("the task fails, and says what to do", async () => {
-        const task = await forks.ended({ id: await halfBuilt() });
+        const task = await forks.ended({ id: await halfBuilt({}, impatient()) });
         assert.equal(task.status, "error");
         assert.deepEqual(forks.requestsOf(task), []);
         assert.match(task.error?.message ?? "", /Launch a new task instead/);

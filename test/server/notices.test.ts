@@ -323,42 +323,40 @@ describe("notices to the parent", () => {
     assert.equal((await notices(server, parent)).length, 1);
   });
 
-  for (const moment of ["before", "after"] as const) {
-    for (const launchedBy of ["person", "agent"] as const) {
-      it(`if a window is killed ${moment} any call between idle and delivery, the next window notifies once (task launched by ${launchedBy})`, async function () {
-        this.timeout(120_000);
-        // One round per call of an undisturbed end, with a death before or after it, and one more without.
-        for (let call = 0, last = false; !last; call++) {
-          parent = await createSession(server);
-          let death: (Death & object) | undefined;
-          const first = await open((real) => (death = mortal(real)));
-          const gate = `kill-${moment}-${launchedBy}-${call}`;
-          const id = await launch(first, { text: `Result of ${gate}.`, gate }, launchedBy);
-          await model.waitForRequest(({ sessionID }) => sessionID === id);
-          death?.arm(call, moment);
-          model.release(gate);
-          await until("the death or the delivery", () => {
-            last = first.engine.get(id)?.notice.state === "delivered";
-            return last || (death?.calls.length ?? 0) > call;
-          });
-          first.dispose();
-          const second = await open();
-          await ended(second, id);
-          await delivered(second, id);
-          if (launchedBy === "agent")
-            await model.waitForRequest(({ sessionID, title }) => sessionID === parent && !title);
-          await until("an idle server", async () => Object.keys(await statuses()).length === 0);
-          const told = await notices(server, parent);
-          assert.equal(told.length, 1, `killed ${moment} call ${call}: ${death?.calls.join(", ")}`);
-          assert.ok(told[0]?.hidden.includes(`Result of ${gate}.`));
-          assert.equal(second.engine.get(id)?.status, "completed");
-          const woken = model.requests.filter(
-            ({ sessionID, title }) => sessionID === parent && !title,
-          ).length;
-          assert.equal(woken, launchedBy === "agent" ? 1 : 0, `killed ${moment} call ${call}`);
-          second.dispose();
-        }
-      });
-    }
-  }
+  for (const [moment, launchedBy] of [
+    ["before", "agent"],
+    ["after", "person"],
+  ] as const)
+    it(`if a window is killed ${moment} any call between idle and delivery, the next window notifies once (task launched by ${launchedBy})`, async function () {
+      this.timeout(120_000);
+      // One round per call of an undisturbed end, with a death before or after it, and one more without.
+      for (let call = 0, last = false; !last; call++) {
+        parent = await createSession(server);
+        let death: (Death & object) | undefined;
+        const first = await open((real) => (death = mortal(real)));
+        const gate = `kill-${moment}-${launchedBy}-${call}`;
+        const id = await launch(first, { text: `Result of ${gate}.`, gate }, launchedBy);
+        await model.waitForRequest(({ sessionID }) => sessionID === id);
+        death?.arm(call, moment);
+        model.release(gate);
+        await until("the death or the delivery", () => {
+          last = first.engine.get(id)?.notice.state === "delivered";
+          return last || (death?.calls.length ?? 0) > call;
+        });
+        first.dispose();
+        const second = await open();
+        await ended(second, id);
+        await delivered(second, id);
+        if (launchedBy === "agent")
+          await model.waitForRequest(({ sessionID, title }) => sessionID === parent && !title);
+        await until("an idle server", async () => Object.keys(await statuses()).length === 0);
+        const told = await notices(server, parent);
+        assert.equal(told.length, 1, `killed ${moment} call ${call}: ${death?.calls.join(", ")}`);
+        assert.ok(told[0]?.hidden.includes(`Result of ${gate}.`));
+        assert.equal(second.engine.get(id)?.status, "completed");
+        const woken = model.requests.filter(({ sessionID, title }) => sessionID === parent && !title).length;
+        assert.equal(woken, launchedBy === "agent" ? 1 : 0, `killed ${moment} call ${call}`);
+        second.dispose();
+      }
+    });
 });

@@ -8,6 +8,7 @@ import {
   storedMessages,
   type EngineWindow,
 } from "../support/engine.ts";
+import { impatient } from "../support/impatient.ts";
 import { mortal, type Death } from "../support/mortal-server.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
 import { messageText, script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
@@ -102,7 +103,10 @@ describe("resuming and waiting", () => {
         await until("the death or the resume", () => isResumed || (death?.calls.length ?? 0) > call);
         isOver = isResumed;
         first.dispose();
-        const second = await openWindow(server);
+        const calls = death?.calls ?? [];
+        const isFatalLost = !isResumed && moment === "before";
+        const isPrompted = (isFatalLost ? calls.slice(0, -1) : calls).includes("prompt");
+        const second = await openWindow(server, {}, isPrompted ? {} : impatient());
         const task = await ended(second, id);
         second.dispose();
         const prompts = (await storedMessages(server, id)).filter(({ info }) => info.role === "user");
@@ -110,7 +114,7 @@ describe("resuming and waiting", () => {
         assert.deepEqual(
           [task.status, task.resumeCount],
           [isLost ? "error" : "completed", prompts.length - 1],
-          `killed ${moment} call ${call}: ${death?.calls.join(", ")}`,
+          `killed ${moment} call ${call}: ${calls.join(", ")}`,
         );
       }
     });

@@ -4,7 +4,7 @@ import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { AgentServer } from "../../src/engine/ports.ts";
 import type { Message, Prompt } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
-import { createSession, ended, openWindow, type EngineWindow } from "./engine.ts";
+import { createSession, ended, openWindow, type EngineWindow, type EngineWindowOptions } from "./engine.ts";
 import { modelConfig, startOpenCode, type OpenCodeServer } from "./opencode.ts";
 import { readReceived, type Received } from "./received.ts";
 import {
@@ -83,7 +83,10 @@ export class Forking {
   }
 
   /** Opens the window, also again after it was closed. */
-  async openWindow(): Promise<void> {
+  async openWindow({
+    between = (real) => real,
+    clock,
+  }: Pick<EngineWindowOptions, "between" | "clock"> = {}): Promise<void> {
     const current = (): Pick<Forking, "fork" | "maxConcurrentTasks"> => this;
     const settings = {
       // Notices would change the parent's conversation, which is forked again later.
@@ -95,7 +98,10 @@ export class Forking {
         return current().maxConcurrentTasks;
       },
     };
-    this.opened = await openWindow(this.server, settings, { between: (real) => this.between(real) });
+    this.opened = await openWindow(this.server, settings, {
+      between: (real) => this.between(between(real)),
+      clock,
+    });
   }
 
   /** Resets the options, and starts a new conversation. */
