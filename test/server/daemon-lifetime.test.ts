@@ -2,27 +2,33 @@ import assert from "node:assert/strict";
 import { isAlive } from "../../src/state/processes.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { startHaltingProxy } from "../support/halting-proxy.ts";
-import { startOpenCode } from "../support/opencode.ts";
+import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
 
 describe("how long an idle daemon lives", function () {
   this.timeout(120_000);
   let model: ScriptedModel;
+  /** The user's own, until the last test ends it. */
+  let server: OpenCodeServer;
   let desk: DaemonDesk;
 
   before(async () => {
     model = await startScriptedModel();
+    server = await startOpenCode({ model, password: null });
   });
   afterEach(() => desk?.close());
-  after(() => model?.stop());
+  after(async () => {
+    await server?.stop();
+    await model?.stop();
+  });
 
   it("[BKG-3] it lives while a window comes back within the grace period; afterwards it ends, and its server too", async () => {
-    const graceMs = 8_000;
+    const graceMs = 4_000;
     desk = await DaemonDesk.open(model, { graceMs });
     const first = desk.window();
     await first.folder.calls.connect();
-    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    const [daemon = 0, own] = [desk.daemonPid(), desk.server()];
     first.close();
     const second = desk.window();
     await second.folder.calls.connect();
@@ -30,14 +36,13 @@ describe("how long an idle daemon lives", function () {
 
     second.close();
     const closed = performance.now();
-    await until("the end of both", () => !isAlive(daemon) && !isAlive(server?.pid ?? 0), 2 * graceMs);
+    await until("the end of both", () => !isAlive(daemon) && !isAlive(own?.pid ?? 0), 2 * graceMs);
     const lived = performance.now() - closed;
     assert.ok(lived >= graceMs, `${lived} ms`);
   });
 
   it("it stays while it cannot read whether tasks are running, and ends once it can", async () => {
-    desk = await DaemonDesk.open(model, { graceMs: 300 });
-    const server = await startOpenCode({ model, directory: desk.directory, password: null });
+    desk = await DaemonDesk.open(model, { graceMs: 300, directory: server.directory });
     const proxy = await startHaltingProxy(server.url);
     try {
       const window = desk.window({}, { server: { url: proxy.url, startTimeoutMs: 60_000 } });
@@ -55,26 +60,11 @@ describe("how long an idle daemon lives", function () {
       await until("the end of the daemon", () => !isAlive(daemon), 20_000);
     } finally {
       proxy.close();
-      await server.stop();
     }
   });
 
-  it("[BKG-3] it ends although the user's own server has ended, as nothing of it is lost with the daemon", async () => {
-    desk = await DaemonDesk.open(model, { graceMs: 300 });
-    const server = await startOpenCode({ model, directory: desk.directory, password: null });
-    const window = desk.window({}, { server: { url: server.url, startTimeoutMs: 60_000 } });
-    await window.folder.calls.connect();
-    const daemon = desk.daemonPid() ?? 0;
-    await server.stop();
-    await until("the loss", () => window.folder.connection() === "reconnecting");
-    window.close();
-    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
-    assert.doesNotMatch(desk.log(), /Couldn't read whether tasks are running/);
-  });
-
   it("[BKG-7] its log says that the user stopped the work, if something may still be running then", async () => {
-    desk = await DaemonDesk.open(model);
-    const server = await startOpenCode({ model, directory: desk.directory, password: null });
+    desk = await DaemonDesk.open(model, { directory: server.directory });
     const proxy = await startHaltingProxy(server.url);
     try {
       const window = desk.window({}, { server: { url: proxy.url, startTimeoutMs: 60_000 } });
@@ -91,7 +81,18 @@ describe("how long an idle daemon lives", function () {
       assert.doesNotMatch(desk.log(), /no window has had it open/);
     } finally {
       proxy.close();
-      await server.stop();
     }
+  });
+
+  it("[BKG-3] it ends although the user's own server has ended, as nothing of it is lost with the daemon", async () => {
+    desk = await DaemonDesk.open(model, { graceMs: 300, directory: server.directory });
+    const window = desk.window({}, { server: { url: server.url, startTimeoutMs: 60_000 } });
+    await window.folder.calls.connect();
+    const daemon = desk.daemonPid() ?? 0;
+    await server.stop();
+    await until("the loss", () => window.folder.connection() === "reconnecting");
+    window.close();
+    await until("the end of the daemon", () => !isAlive(daemon), 20_000);
+    assert.doesNotMatch(desk.log(), /Couldn't read whether tasks are running/);
   });
 });

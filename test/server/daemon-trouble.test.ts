@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
+import type { Clock } from "../../src/engine/ports.ts";
 import { english } from "../../src/engine/sentence.ts";
 import { deskProcesses } from "../faults/desk-processes.ts";
-import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
-import { notices } from "../support/engine.ts";
+import { DaemonDesk, type DaemonWindow, type DeskOptions } from "../support/daemon.ts";
+import { notices, realClock } from "../support/engine.ts";
 import {
   script,
   startScriptedModel,
@@ -12,6 +13,9 @@ import {
 } from "../support/scripted-model.ts";
 import { fill, freeze, mountSmall, unmount } from "../support/small-disk.ts";
 import { until } from "../support/wait.ts";
+
+/** For windows that have waited for an answer long enough after a few seconds. */
+const hastyClock: Clock = { ...realClock, after: (ms, callback) => realClock.after(ms / 4, callback) };
 
 describe("the daemon in trouble", function () {
   this.timeout(150_000);
@@ -33,8 +37,8 @@ describe("the daemon in trouble", function () {
   });
   after(() => model?.stop());
 
-  async function open(stateFolder?: string): Promise<DaemonWindow> {
-    desk = await DaemonDesk.open(model, stateFolder === undefined ? {} : { stateFolder });
+  async function open(options: DeskOptions = {}): Promise<DaemonWindow> {
+    desk = await DaemonDesk.open(model, options);
     const window = desk.window();
     await window.folder.calls.connect();
     parent = await window.folder.calls.ensureSession();
@@ -54,14 +58,14 @@ describe("the daemon in trouble", function () {
 
   it("suspended, is reported as silent also in a window opened later, and continues where it was", async function () {
     if (process.platform === "win32") return this.skip();
-    const window = await open();
+    const window = await open({ clock: hastyClock });
     const { id } = await window.folder.calls.launch(input({ text: "Slept.", gate: "slept" }));
     const daemon = desk.daemonPid() ?? 0;
     process.kill(daemon, "SIGSTOP");
     mend = () => process.kill(daemon, "SIGCONT");
     model.release("slept");
     const late = desk.window();
-    await until("silence, after ten seconds", () => window.client.state.kind === "silent", 20_000);
+    await until("silence", () => window.client.state.kind === "silent", 20_000);
     await until("it for a window that is opened now", () => late.client.state.kind === "silent", 20_000);
     mend();
     for (const { client } of [window, late])
@@ -80,7 +84,7 @@ describe("the daemon in trouble", function () {
       const folder = mountSmall();
       if (folder === undefined) return this.skip();
       mend = () => unmount(folder);
-      const window = await open(folder);
+      const window = await open({ stateFolder: folder });
       const { calls } = window.folder;
       const before = await calls.launch(input({ text: "Never.", gate: "never" }));
       // Otherwise the prompt would be sent again, and its turn would wait at the gate.

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ConnectionFailure } from "../../src/engine/connection.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
+import type { Clock } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import {
   PROTOCOL_VERSION,
@@ -59,6 +60,8 @@ export interface DeskOptions {
   readonly stateFolder?: string;
   /** The folder to work in. Defaults to a new empty one. */
   readonly directory?: string;
+  /** The clock of its windows. */
+  readonly clock?: Clock;
 }
 
 /** A user's machine: a private state folder, a folder to work in, and the bundles of the extension. */
@@ -70,6 +73,7 @@ export class DaemonDesk extends DaemonState {
   constructor(
     readonly place: DeskPlace,
     private readonly windows: DaemonWindow[] = [],
+    private readonly clock: Clock = realClock,
   ) {
     super(place.stateFolder, place.directory);
     this.env = place.env;
@@ -78,7 +82,12 @@ export class DaemonDesk extends DaemonState {
 
   static async open(
     model: Pick<ScriptedModel, "url">,
-    { graceMs = 60_000, stateFolder = tempDir("state"), directory = tempDir("work") }: DeskOptions = {},
+    {
+      graceMs = 60_000,
+      stateFolder = tempDir("state"),
+      directory = tempDir("work"),
+      clock = realClock,
+    }: DeskOptions = {},
   ): Promise<DaemonDesk> {
     const script = await (current ??= buildDaemon());
     const env = {
@@ -86,12 +95,12 @@ export class DaemonDesk extends DaemonState {
       ...hermeticEnv(hermeticHome(), modelConfig(model)),
       ASYNCAGENTS_DAEMON_GRACE_MS: String(graceMs),
     };
-    return new DaemonDesk({ stateFolder, directory, env, script });
+    return new DaemonDesk({ stateFolder, directory, env, script }, [], clock);
   }
 
   /** Another folder of the same user. */
   elsewhere(): DaemonDesk {
-    return new DaemonDesk({ ...this.place, directory: tempDir("work") }, this.windows);
+    return new DaemonDesk({ ...this.place, directory: tempDir("work") }, this.windows, this.clock);
   }
 
   /**
@@ -172,7 +181,7 @@ export class DaemonDesk extends DaemonState {
       execPath: process.execPath,
       script,
       env: this.env,
-      clock: realClock,
+      clock: this.clock,
       logger: { debug: level("debug"), info: level("info"), warn: level("warn"), error: level("error") },
     });
   }

@@ -46,6 +46,8 @@ export interface EngineWindowOptions {
   /** Wraps the server for the engine, to do what can't be provoked for real. */
   readonly between?: ((server: AgentServer) => AgentServer) | undefined;
   readonly clock?: Clock | undefined;
+  /** The clock of the connection. */
+  readonly connectionClock?: Clock | undefined;
   readonly tokens?: TokenCounter | undefined;
   readonly callTimeoutMs?: number | undefined;
   readonly tombstones?: TaskMemoryStore | undefined;
@@ -60,6 +62,7 @@ export async function openWindow(
   {
     between = (real) => real,
     clock = realClock,
+    connectionClock = realClock,
     tokens = roughTokens,
     callTimeoutMs,
     tombstones = remembered(),
@@ -84,8 +87,8 @@ export async function openWindow(
     ownServers: noOwnServers,
     env: server.env,
     callTimeoutMs,
-    events: new ServerEvents(realClock),
-    clock: realClock,
+    events: new ServerEvents(connectionClock),
+    clock: connectionClock,
     logger,
   });
   const engine = new TaskEngine({
