@@ -67,13 +67,6 @@ export function folderOpener(host: FolderHost): FolderOpener {
     own(view.onDidChangeVisibility(configureSoon));
     own(settings.onDidChangeAny(configureSoon));
     own(session.onDidChange(() => (state.pickedSession = session.isPicked ? session.id : undefined)));
-    own(
-      settings.onDidChange("server", () => {
-        configure()
-          .then(() => connector.reconnect(view.visible))
-          .catch((error: unknown) => logger.warn(`Couldn't connect: ${messageOf(error)}`));
-      }),
-    );
 
     return {
       uri,

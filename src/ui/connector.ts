@@ -82,13 +82,6 @@ export class Connector implements vscode.Disposable {
     return this.state;
   }
 
-  /** Disconnects after the settings name another server; connects to that one if the user is watching. */
-  async reconnect(isWatched: boolean): Promise<void> {
-    if (this.state.kind === "disconnected") return;
-    await this.options.mirror.calls.disconnect();
-    if (isWatched) await this.ensureConnected();
-  }
-
   /** Reads everything from the server again. */
   async refresh(): Promise<void> {
     await this.options.mirror.calls.refresh();
