@@ -11,10 +11,10 @@ import { textOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { GroupPort } from "../state/group-port.ts";
-import { endTree, isAlive, isSame, signalGroup, startOf } from "../state/processes.ts";
+import { endTree, mayBeLiving, signalGroup, startOf } from "../state/processes.ts";
 import { DEFAULT_USERNAME, type ServerAccess } from "./access.ts";
 import { checkedFetch } from "./checked-fetch.ts";
-import { endOrphan } from "./end-orphan.ts";
+import { endOrphan, lookAt } from "./end-orphan.ts";
 import { failures } from "./failures.ts";
 import { awaitHealth } from "./health.ts";
 import { readServerState, writeServerState } from "./server-files.ts";
@@ -88,7 +88,7 @@ export class ServerProcess {
   static async join(files: ServerFiles): Promise<ServerProcess | undefined> {
     const state = await readServerState(files.state);
     // A server that has not responded yet may be opening a port that another program has taken.
-    if (state?.version !== undefined && (await isSame(state.pid, state.processStart)))
+    if (state?.version !== undefined && (await lookAt(state)) !== "gone")
       return new ServerProcess(state, files, gone(state));
     await endOrphan(files.state);
     return undefined;
@@ -160,8 +160,7 @@ export class ServerProcess {
   }
 
   private async isThere(): Promise<boolean> {
-    const { pid, processStart } = this.state;
-    return !this.hasExited && (processStart === undefined ? isAlive(pid) : await isSame(pid, processStart));
+    return !this.hasExited && (await mayBeLiving(this.state));
   }
 
   /** The end of the server's output. */
@@ -246,9 +245,10 @@ async function tailOf(path: string): Promise<string> {
   }
 }
 
-async function gone({ pid, processStart }: ServerState): Promise<Text> {
+async function gone(state: ServerState): Promise<Text> {
   // A look that fails doesn't tell that it has ended, and whoever counts as ended is killed.
-  while (await isSame(pid, processStart).catch(() => true)) await delay(LOOK_MS, undefined, { ref: false });
+  while ((await lookAt(state).catch(() => "unknown")) !== "gone")
+    await delay(LOOK_MS, undefined, { ref: false });
   return sentence("cause unknown");
 }
 

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { DaemonFiles } from "../rpc/daemon-files.ts";
-import { isLiving, signalGroup } from "../state/processes.ts";
+import { mayBeLiving, signalGroup } from "../state/processes.ts";
 import { reopenFolder } from "./reopen-folder.ts";
 
 /** How often to check for a daemon, in milliseconds. */
@@ -29,7 +29,7 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
   /** The token of the running daemon. Undefined if there is none. */
   const living = async (): Promise<string | undefined> => {
     const entry = await files.read();
-    return entry && (await isLiving(entry)) ? entry.token : undefined;
+    return entry && (await mayBeLiving(entry)) ? entry.token : undefined;
   };
   const reopen = async (): Promise<void> => {
     for (const folder of folders) {

@@ -72,6 +72,23 @@ export async function isLiving({ pid, processStart }: DescribedProcess): Promise
   return process.platform === "win32" ? isAlive(pid) : isSame(pid, processStart);
 }
 
+/**
+ * Whether the described process is running or may be: if its start could not be recorded, whether any process has the ID.
+ * For decisions that harm if a living process counts as gone; nothing may be sent to it or signalled. Rejects like
+ * {@link startOf}.
+ */
+export async function mayBeLiving({ pid, processStart }: DescribedProcess): Promise<boolean> {
+  return processStart === undefined ? isAlive(pid) : isSame(pid, processStart);
+}
+
+/**
+ * The variables that a process was started with; Linux only. Undefined if it is not running or belongs to another user.
+ * Rejects if the look itself failed.
+ */
+export async function environmentOf(pid: number): Promise<string | undefined> {
+  return ifThere(readFile(`/proc/${pid}/environ`, "utf8"));
+}
+
 /** The processes of a group, zombies included; Linux only. Rejects if looking for them failed. */
 export async function membersOf(group: number): Promise<readonly number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);

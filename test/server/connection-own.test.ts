@@ -178,7 +178,13 @@ describe("Connection to a server that the extension starts", function () {
     assert.ok(outcomes.every(({ status }) => status === "rejected"));
   });
 
-  it("neither calls nor signals what a stale state file names", async () => {
+  for (const [what, processStart] of [
+    ["names", "another"],
+    ["names, if it doesn't tell when that started", undefined],
+  ] as const)
+    it(`neither calls nor signals what a stale state file ${what}`, () => startInPlaceOf(processStart));
+
+  async function startInPlaceOf(processStart: string | undefined): Promise<void> {
     desk = Desk.open({ binary: fakeServer });
     const stranger = await startStranger();
     strangers.push(stranger);
@@ -186,7 +192,7 @@ describe("Connection to a server that the extension starts", function () {
     let ended = false;
     bystander.once("exit", () => (ended = true));
     try {
-      await writeServerState(desk.statePath(), stale(stranger, bystander.pid));
+      await writeServerState(desk.statePath(), { ...stale(stranger, bystander.pid), processStart });
       const window = desk.connection();
       assert.equal(await window.adopt(), false);
       await window.connect();
@@ -196,7 +202,7 @@ describe("Connection to a server that the extension starts", function () {
     } finally {
       bystander.kill("SIGKILL");
     }
-  });
+  }
 
   it("stops the server for all windows when one requests it", async () => {
     desk = Desk.open({ binary: fakeServer });
@@ -231,6 +237,21 @@ describe("Connection to a server that the extension starts", function () {
       () => after.state.kind === "connected" && desk.state()?.pid !== state?.pid,
       60_000,
     );
+  });
+
+  it("is joined by the next daemon even if it is unknown when its process started, and is ended with it", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = Desk.open({ binary: fakeServer });
+    await desk.connection().connect();
+    const state = (await readServerState(desk.statePath())) ?? assert.fail("no server");
+    await desk.nextDaemon();
+    await writeServerState(desk.statePath(), { ...state, processStart: undefined });
+    const after = desk.connection();
+    assert.equal(await after.adopt(), true);
+    assert.equal(desk.state()?.pid, state.pid);
+    assert.equal(await isEnded(state.pid), false);
+    await after.stopServer();
+    assert.ok(await isEnded(state.pid));
   });
 
   it("outlives looks at its process that fail, both those of a daemon that joined it and of one that joins", async function () {

@@ -109,6 +109,20 @@ describe("A look at a process that fails", () => {
     assert.ok(readFileSync(path, "utf8"));
   });
 
+  it("at the start of a server leaves its process and its file alone if nothing else tells that it is the one", async () => {
+    Object.defineProperty(process, "platform", { value: "darwin" });
+    const path = join(tempDir(), "server.json");
+    const { pid } = await spawned();
+    await writeServerState(path, { url: "http://127.0.0.1:1", password: "secret", pid });
+    await endOrphan(path);
+    assert.ok(isAlive(pid));
+    assert.ok(readFileSync(path, "utf8"));
+    child?.kill("SIGKILL");
+    await until("its end", () => !isAlive(pid));
+    await endOrphan(path);
+    assert.throws(() => readFileSync(path), { code: "ENOENT" });
+  });
+
   it("doesn't keep the daemon from starting", async () => {
     const stateFolder = join(tempDir(), "state");
     looks = failLooks(process.pid);
