@@ -105,7 +105,7 @@ export class DaemonFolder implements FolderService, Disposable {
     this.parts.add(
       connection.onDidChangeState(({ kind }) => {
         // The folder rejoins a server whose connection was lost, but not one that it disconnected from on purpose.
-        if (kind === "connected") state.setUsed(true);
+        if (kind === "connected") state.setUsed(true, connection.serverKey);
         else if (kind === "disconnected") state.setUsed(false);
       }),
     );
@@ -282,6 +282,7 @@ export class DaemonFolder implements FolderService, Disposable {
             { tools: agentTools, subagentDepth, graceMs },
           );
         },
+        usedKey: () => this.state.serverKey,
         events,
         clock,
         logger,

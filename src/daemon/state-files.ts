@@ -19,12 +19,15 @@ export const RETRY_MS = 10_000;
 const keptFile = z.extend(keptTasks, {
   v: z.literal(FILE_VERSION),
   isUsed: z.optional(z.boolean()),
+  serverKey: z.catch(z.optional(z.string().check(z.regex(/^[0-9a-f]+$/))), undefined),
   settings: z.catch(z.optional(folderSettings), undefined),
 });
 
 interface Kept extends KeptTasks {
   /** Whether the folder was connected to a server, and has not disconnected on purpose. */
   readonly isUsed?: boolean | undefined;
+  /** The key of that server, if the extension started it. */
+  readonly serverKey?: string | undefined;
   /** The settings for reopening the folder without a window. They contain no secrets. */
   readonly settings?: FolderSettings | undefined;
 }
@@ -96,8 +99,13 @@ export class StateFile implements TaskMemoryStore {
     return this.kept.isUsed ?? false;
   }
 
-  setUsed(isUsed: boolean): void {
-    if (isUsed !== this.isUsed) this.keep({ ...this.kept, isUsed });
+  get serverKey(): string | undefined {
+    return this.kept.serverKey;
+  }
+
+  setUsed(isUsed: boolean, serverKey?: string): void {
+    if (isUsed !== this.isUsed || serverKey !== this.serverKey)
+      this.keep({ ...this.kept, isUsed, serverKey });
   }
 
   get settings(): FolderSettings | undefined {

@@ -14,6 +14,8 @@ export interface RunningServer extends ServerAccess {
 export interface Attachment {
   /** Whether the extension started it. */
   readonly own: boolean;
+  /** The key of such a server, by which the next daemon finds it. */
+  readonly key?: string | undefined;
   /**
    * Resolves to the running server (after a crash, to the restarted one), to why it cannot be used, or to "stopped" if
    * a user stopped it. Call it before sending anything to a server, and again whenever its connection broke: another

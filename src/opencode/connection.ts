@@ -55,6 +55,8 @@ export interface ConnectionOptions {
   readonly env: Environment;
   /** Adapts the environment for a server that is being started. Defaults to no change. */
   readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
+  /** See {@link Wanted.usedKey}. Read again at each search. */
+  readonly usedKey?: (() => string | undefined) | undefined;
   /** The timeout of calls in milliseconds. Defaults to one minute. */
   readonly callTimeoutMs?: number | undefined;
   /** Shared by all connections, so that each server has one stream. */
@@ -119,6 +121,11 @@ export class OpenCodeConnection implements Disposable {
   /** The process ID of a server that the extension started, while it is in use. */
   get serverPid(): number | undefined {
     return this.link?.serverPid;
+  }
+
+  /** The key of a server that the extension started, while it is in use; see {@link ConnectionOptions.usedKey}. */
+  get serverKey(): string | undefined {
+    return this.link?.serverKey;
   }
 
   /** Sets whether a user or a task relies on the events. Only then is the stream monitored for silence. */
@@ -249,19 +256,25 @@ export class OpenCodeConnection implements Disposable {
     return ownServers.search(async () => {
       this.wanted = await this.ownServer();
       search.signal.throwIfAborted();
-      return how === "adopt" ? ownServers.adopt(this.wanted, search) : ownServers.start(this.wanted, search);
+      const { wanted } = this;
+      const attachment =
+        how === "adopt" ? await ownServers.adopt(wanted, search) : await ownServers.start(wanted, search);
+      // What is stopped later is the server that is used, not one that others use by then.
+      if (attachment && this.wanted === wanted) this.wanted = { ...wanted, usedKey: attachment.key };
+      return attachment;
     });
   }
 
   private async ownServer(): Promise<Wanted> {
-    const { settings, env, serverEnv } = this.options;
+    const { settings, env, serverEnv, usedKey } = this.options;
     const { path, startTimeoutMs, ownDatabase } = settings();
     const found = await findOpenCode({ configuredPath: path ?? "", env, home: homedir() });
     const { executable } = found;
     if (found.others.length > 0) this.options.logger.info(describeChoice(found));
     this.sharesDatabase =
       !ownDatabase && !env[DATABASE] && found.others.some(({ version }) => supportOf(version) === "too-new");
-    return { program: { executable, env: (await serverEnv?.(env)) ?? env }, startTimeoutMs };
+    const program = { executable, env: (await serverEnv?.(env)) ?? env };
+    return { program, usedKey: usedKey?.(), startTimeoutMs };
   }
 
   /** Resolves once events arrive. Rejects if they do not. */

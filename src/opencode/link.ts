@@ -71,6 +71,10 @@ export class Link implements Disposable {
     return this.running?.pid;
   }
 
+  get serverKey(): string | undefined {
+    return this.options.attachment.key;
+  }
+
   setWatched(watched: boolean): void {
     this.stream.setWatched(watched);
   }

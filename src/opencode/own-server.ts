@@ -19,6 +19,8 @@ const FIRST_RESTART_DELAY_MS = 250;
 
 export interface OwnServerOptions {
   readonly program: ServerProgram;
+  /** The key that its files are named after. */
+  readonly key: string;
   readonly files: ServerFiles;
   readonly startTimeoutMs: number;
   /** How long the server keeps running after the last folder left it temporarily, in milliseconds. */
@@ -59,6 +61,7 @@ export class OwnServer {
     this.grace?.dispose();
     const attachment: Attachment = {
       own: true,
+      key: this.options.key,
       loadTimeoutMs: Math.max(this.options.startTimeoutMs, MIN_LOAD_TIMEOUT_MS),
       running: (signal) => this.running(signal),
       leave: () => this.release(attachment, this.run ? this.options.graceMs : 0),

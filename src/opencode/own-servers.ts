@@ -8,7 +8,7 @@ import { endOrphan } from "./end-orphan.ts";
 import { failures } from "./failures.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { OwnServer } from "./own-server.ts";
-import { serverFiles, serverKeys, type ServerFiles } from "./server-files.ts";
+import { serverFiles, serverKeys } from "./server-files.ts";
 import { ServerProcess } from "./server-process.ts";
 import { keyOf, type ServerProgram } from "./server-program.ts";
 
@@ -24,6 +24,11 @@ export interface OwnServersOptions {
 /** The server that a folder needs. */
 export interface Wanted {
   readonly program: ServerProgram;
+  /**
+   * The key of the server that the folder uses, or used when the last daemon ended. Its tasks are running there, so as long
+   * as it is running it is the one, whatever the program is by now.
+   */
+  readonly usedKey?: string | undefined;
   /** How long starting it may take, in milliseconds. */
   readonly startTimeoutMs: number;
 }
@@ -57,7 +62,7 @@ export class OwnServers {
   /** Joins the server of the program, starting it if necessary. Throws a `ConnectionError` if that fails. */
   async start(wanted: Wanted, search: Search): Promise<Attachment> {
     search.onProgress(sentence("Starting OpenCode…"));
-    const server = await this.find(wanted, (files) => this.keep(wanted, files));
+    const server = await this.find(wanted, "start");
     return use(server, search);
   }
 
@@ -89,26 +94,28 @@ export class OwnServers {
     }
   }
 
-  /** @param start creates the server if there is none */
-  private find(wanted: Wanted, start: (files: ServerFiles) => OwnServer): Promise<OwnServer>;
+  private find(wanted: Wanted, ifNone: "start"): Promise<OwnServer>;
   private find(wanted: Wanted): Promise<OwnServer | undefined>;
-  private find(wanted: Wanted, start?: (files: ServerFiles) => OwnServer): Promise<OwnServer | undefined> {
-    const key = keyOf(wanted.program);
+  private async find(wanted: Wanted, ifNone?: "start"): Promise<OwnServer | undefined> {
+    const { usedKey } = wanted;
+    const used = usedKey === undefined ? undefined : await this.findByKey(usedKey, wanted);
+    return used ?? this.findByKey(keyOf(wanted.program), wanted, ifNone);
+  }
+
+  private findByKey(key: string, wanted: Wanted, ifNone?: "start"): Promise<OwnServer | undefined> {
     return this.lookups.run(key, async () => {
       const known = this.servers.get(key);
       if (known && !known.isEnding) return known;
       await known?.over;
-      const files = serverFiles(this.options.stateFolder, key);
-      const joined = await ServerProcess.join(files);
-      const server = joined ? this.keep(wanted, files, joined) : start?.(files);
-      if (server) this.servers.set(key, server);
-      return server;
+      const joined = await ServerProcess.join(serverFiles(this.options.stateFolder, key));
+      return joined || ifNone === "start" ? this.keep(key, wanted, joined) : undefined;
     });
   }
 
-  private keep({ program, startTimeoutMs }: Wanted, files: ServerFiles, joined?: ServerProcess): OwnServer {
-    const key = keyOf(program);
-    const server = new OwnServer({ ...this.options, program, files, startTimeoutMs }, joined);
+  private keep(key: string, { program, startTimeoutMs }: Wanted, joined?: ServerProcess): OwnServer {
+    const files = serverFiles(this.options.stateFolder, key);
+    const server = new OwnServer({ ...this.options, program, key, files, startTimeoutMs }, joined);
+    this.servers.set(key, server);
     void server.over.then(() => {
       if (this.servers.get(key) === server) this.servers.delete(key);
     });

@@ -144,6 +144,29 @@ describe("the daemon", function () {
     await told(2, window);
   });
 
+  it("[BKG-4] killed after settings changed that a new server would get, keeps the same server until it disconnects", async () => {
+    const window = await open();
+    const { folder, settings } = window;
+    const { id } = await folder.calls.launch(input({ text: "Kept.", gate: "kept" }));
+    await asked(id);
+    const [daemon = 0, server] = [desk.daemonPid(), desk.server()];
+    folder.configure({ ...settings, engine: { ...settings.engine, maxDepth: 2 } });
+    // An answer: the settings have arrived.
+    await folder.calls.ensureSession();
+    process.kill(daemon, "SIGKILL");
+    await until("the loss", () => folder.connection() !== "connected");
+    await until("the folder", () => folder.connection() === "connected");
+    assert.equal(desk.server()?.pid, server?.pid);
+    model.release("kept");
+    assert.equal((await end(folder, id)).status, "completed");
+    await told(1, window);
+    await folder.calls.stopServer();
+    await until("the end of the server", () => !isAlive(server?.pid ?? 0));
+    await folder.calls.connect();
+    const next = await until("the next server", () => desk.server());
+    assert.notEqual(next.pid, server?.pid);
+  });
+
   it("killed, continues a conversation that a window shows", async () => {
     const { folder } = await open();
     const { id } = await folder.calls.launch(input({ text: "First answer." }));

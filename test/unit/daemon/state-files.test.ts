@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RETRY_MS, StateFile } from "../../../src/daemon/state-files.ts";
 import type { Tombstone } from "../../../src/engine/find-task.ts";
@@ -55,6 +55,21 @@ describe("what the daemon keeps of a folder", () => {
     state.takeOver({ tombstones: [GONE], unsettled: [] });
     await state.written();
     assert.equal((await open()).isUsed, true);
+  });
+
+  it("includes which server of the extension it uses, until it disconnects", async () => {
+    const state = await open();
+    state.setUsed(true, "0a");
+    await state.written();
+    assert.equal((await open()).serverKey, "0a");
+    const [name = ""] = readdirSync(folder);
+    const path = join(folder, name);
+    writeFileSync(path, readFileSync(path, "utf8").replace("0a", "../0a"));
+    const changed = await open();
+    assert.deepEqual([changed.isUsed, changed.serverKey, warnings], [true, undefined, []]);
+    state.setUsed(false);
+    await state.written();
+    assert.equal((await open()).serverKey, undefined);
   });
 
   it("includes the settings to open it again without a window, and no secrets", async () => {

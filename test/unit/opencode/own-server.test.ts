@@ -31,6 +31,7 @@ describe("A server of the daemon", () => {
     server = new OwnServer(
       {
         program: { executable: join(folder, "no-opencode"), env: {} },
+        key: "key",
         files: serverFiles(join(folder, "state"), "key"),
         startTimeoutMs: 1_000,
         graceMs: 1_000,
