@@ -9,6 +9,9 @@ import type { KnownTasks, ToolResult } from "../tools/tool.ts";
 import type { FileWrite, ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
 
+/** The delay before what could not be published is tried again, in milliseconds: a disk may be full only for a moment. */
+export const RETRY_MS = 10_000;
+
 /** The folder's connection, as far as its tools need it. */
 interface ToolConnection {
   /** Connected only once the tasks have been read. */
@@ -47,6 +50,7 @@ interface Served {
 /** Serves the tools to the agents inside the OpenCode server that the folder is connected to. */
 export class ToolService implements Disposable {
   private served: Served | undefined;
+  private retry: Disposable | undefined;
   private readonly subscription: Disposable;
 
   constructor(private readonly options: ToolServiceOptions) {
@@ -57,9 +61,9 @@ export class ToolService implements Disposable {
   /** Opens, changes or closes the endpoint, as the connection, the settings and the worktrees require. */
   update(): void {
     const server = this.serverToServe();
+    if (server === undefined) return this.close();
     if (server === this.served?.server) return this.updateWorktrees();
     this.close();
-    if (server === undefined) return;
     this.served = { server, directories: this.directories() };
     void this.open(this.served);
   }
@@ -75,9 +79,18 @@ export class ToolService implements Disposable {
     const directories = this.directories();
     if (isSame(directories, served.directories)) return;
     served.directories = directories;
-    served.endpoint
-      ?.setDirectories(directories)
-      .catch((error: unknown) => options.logger.error("Couldn't serve the agent tools in worktrees.", error));
+    served.endpoint?.setDirectories(directories).catch((error: unknown) => {
+      if (this.served !== served) return;
+      options.logger.error("Couldn't serve the agent tools in worktrees.", error);
+      // So that the next update publishes them, whatever they are by then.
+      served.directories = [];
+      this.tryAgain();
+    });
+  }
+
+  private tryAgain(): void {
+    this.retry?.dispose();
+    this.retry = this.options.clock.after(RETRY_MS, () => this.update());
   }
 
   private directories(): readonly string[] {
@@ -120,6 +133,7 @@ export class ToolService implements Disposable {
       if (this.served !== served) return;
       logger.error("Couldn't serve the agent tools to OpenCode.", error);
       this.close();
+      this.tryAgain();
     }
     await removeStale(stateFolder).catch((error: unknown) =>
       logger.warn(`Couldn't remove old endpoints from the list: ${messageOf(error)}`),
@@ -127,6 +141,8 @@ export class ToolService implements Disposable {
   }
 
   private close(): void {
+    this.retry?.dispose();
+    this.retry = undefined;
     this.served?.endpoint?.dispose();
     this.served = undefined;
   }

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TOOL_CALL_PATH, toolReply, type ToolReply } from "../../../src/bridge/tool-call.ts";
-import { ToolService } from "../../../src/bridge/tool-service.ts";
+import { RETRY_MS, ToolService } from "../../../src/bridge/tool-service.ts";
 import { publishEntry, readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { ConnectionError, type ConnectionState } from "../../../src/engine/connection.ts";
 import { Emitter } from "../../../src/engine/event.ts";
+import type { Clock } from "../../../src/engine/ports.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { addRunningTasks, memoryEngine } from "../../bench/support/memory-engine.ts";
 import { realClock } from "../../support/engine.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { spawnGroup } from "../../support/process.ts";
 import { tempDir } from "../../support/temp.ts";
@@ -35,6 +37,7 @@ describe("a window's tools, served to OpenCode", () => {
   let enabled: boolean;
   let worktrees: readonly string[];
   let errors: string[];
+  let clock: Clock;
   let changes: Emitter<void>;
   let state: ConnectionState;
   let connect: (signal?: AbortSignal) => Promise<void>;
@@ -47,6 +50,7 @@ describe("a window's tools, served to OpenCode", () => {
     enabled = true;
     worktrees = [];
     errors = [];
+    clock = realClock;
     changes = new Emitter(() => undefined);
     state = { kind: "disconnected" };
     connect = () => Promise.resolve();
@@ -73,7 +77,7 @@ describe("a window's tools, served to OpenCode", () => {
       directory,
       worktrees: () => worktrees,
       stateFolder,
-      clock: realClock,
+      clock,
       logger: {
         debug: () => undefined,
         info: () => undefined,
@@ -287,5 +291,45 @@ describe("a window's tools, served to OpenCode", () => {
     rmSync(stateFolder);
     become(connected(FIRST));
     await entryFor(FIRST);
+  });
+
+  it("try again a while later by themselves, unless the connection has ended", async () => {
+    const manual = new ManualClock();
+    clock = manual;
+    mkdirSync(join(stateFolder, ".."), { recursive: true });
+    writeFileSync(stateFolder, "");
+    serve();
+    become(connected(FIRST));
+    await until("the error", () => errors.length === 1);
+    await manual.advance(RETRY_MS);
+    await until("the next one", () => errors.length === 2);
+    rmSync(stateFolder);
+    await manual.advance(RETRY_MS);
+    await entryFor(FIRST);
+    assert.equal(manual.pending, 0);
+    become({ kind: "disconnected" });
+    rmSync(stateFolder, { recursive: true });
+    writeFileSync(stateFolder, "");
+    become(connected(FIRST));
+    await until("the error", () => errors.length === 3);
+    assert.equal(manual.pending, 1);
+    become({ kind: "disconnected" });
+    assert.equal(manual.pending, 0);
+  });
+
+  it("try again a while later if new worktrees could not be announced", async () => {
+    const manual = new ManualClock();
+    clock = manual;
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    rmSync(stateFolder, { recursive: true });
+    writeFileSync(stateFolder, "");
+    worktrees = ["/worktrees/one"];
+    service?.update();
+    await until("the error", () => errors.length === 1);
+    rmSync(stateFolder);
+    await manual.advance(RETRY_MS);
+    assert.deepEqual((await entryFor(FIRST)).directories, [directory, "/worktrees/one"]);
   });
 });
