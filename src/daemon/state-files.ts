@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../engine/errors.ts";
@@ -9,7 +9,7 @@ import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
 import type { FolderSettings, KeptTasks } from "../rpc/contract.ts";
-import { codeOf } from "../state/json-files.ts";
+import { ifPresent } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
@@ -31,6 +31,8 @@ interface Kept extends KeptTasks {
   /** The settings for reopening the folder without a window. They contain no secrets. */
   readonly settings?: FolderSettings | undefined;
 }
+
+const NOTHING: Kept = { tombstones: [], unsettled: [] };
 
 interface Services {
   readonly clock: Clock;
@@ -58,7 +60,10 @@ export class StateFile implements TaskMemoryStore {
     this.onDidBury = this.burials.event;
   }
 
-  /** @param directory the folder's real path */
+  /**
+   * Rejects if the file can't be read now.
+   * @param directory the folder's real path
+   */
   static async open(
     directory: string,
     { stateFolder, clock, logger }: Services & { readonly stateFolder: string },
@@ -153,12 +158,17 @@ export class StateFile implements TaskMemoryStore {
   }
 }
 
+/** Rejects if there is a file and it can't be read, perhaps only for a moment: what is read is written again later. */
 async function read(path: string, logger: Logger): Promise<Kept> {
+  const text = await ifPresent(readFile(path, "utf8"));
+  if (text === undefined) return NOTHING;
   try {
-    return z.parse(keptFile, JSON.parse(await readFile(path, "utf8")));
+    return z.parse(keptFile, JSON.parse(text));
   } catch (error) {
-    if (codeOf(error) !== "ENOENT")
-      logger.warn(`Couldn't use the task state in ${path}: ${messageOf(error)}`);
-    return { tombstones: [], unsettled: [] };
+    const aside = `${path}.invalid`;
+    logger.warn(`Couldn't use the task state in ${path}, now ${aside}: ${messageOf(error)}`);
+    // If it can't be renamed, it can't be overwritten either.
+    await rename(path, aside).catch(() => undefined);
+    return NOTHING;
   }
 }

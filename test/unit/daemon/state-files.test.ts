@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { RETRY_MS, StateFile } from "../../../src/daemon/state-files.ts";
 import type { Tombstone } from "../../../src/engine/find-task.ts";
@@ -92,7 +101,7 @@ describe("what the daemon keeps of a folder", () => {
     assert.deepEqual(again.loadUnsettled(), [RECORD, settled]);
   });
 
-  it("is empty if the file cannot be used, with a warning", async () => {
+  it("is empty if the file cannot be used, with a warning, and the file is put aside", async () => {
     const state = await open();
     state.save([GONE]);
     await state.written();
@@ -100,8 +109,24 @@ describe("what the daemon keeps of a folder", () => {
     for (const text of ["{", '{"v":2}', '{"v":1,"tombstones":[1],"unsettled":[]}']) {
       writeFileSync(join(folder, name), text);
       assert.deepEqual((await open()).load(), []);
+      assert.deepEqual(readdirSync(folder), [`${name}.invalid`]);
+      assert.equal(readFileSync(join(folder, `${name}.invalid`), "utf8"), text);
     }
     assert.equal(warnings.length, 3);
+  });
+
+  it("isn't taken for empty if it can't be read for a moment", async () => {
+    const state = await open();
+    state.save([GONE]);
+    await state.written();
+    const [name = ""] = readdirSync(folder);
+    const path = join(folder, name);
+    renameSync(path, `${path}.moved`);
+    mkdirSync(path);
+    await assert.rejects(open(), { code: "EISDIR" });
+    rmdirSync(path);
+    renameSync(`${path}.moved`, path);
+    assert.deepEqual((await open()).load(), [GONE]);
   });
 
   it("stays in memory if it cannot be written, with a warning", async () => {
