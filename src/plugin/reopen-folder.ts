@@ -1,35 +1,45 @@
 import { systemClock } from "../rpc/clock.ts";
-import { notReached } from "../rpc/daemon-failures.ts";
+import { notReached, Silence } from "../rpc/daemon-failures.ts";
 import { reachDaemon } from "../rpc/reach-daemon.ts";
 import { readProgram } from "../rpc/recorded-program.ts";
 import { WireClosed } from "../rpc/wire-closed.ts";
 
 /**
  * Has the daemon open a folder that no window has open. Starts the daemon if none is running and a recorded program is
- * available. Rejects with a `ConnectionError`.
+ * available. Rejects with a `ConnectionError`, also if the daemon falls silent.
  * @param directory the folder's real path
  */
 export async function reopenFolder(
   stateFolder: string,
   directory: string,
-  { onlyIfUsed }: { readonly onlyIfUsed: boolean },
+  { onlyIfUsed, clock = systemClock }: { readonly onlyIfUsed: boolean; readonly clock?: typeof systemClock },
 ): Promise<void> {
   const ask = async (): Promise<void> => {
     const program = await readProgram(stateFolder);
     if (!program) return;
+    let isSilent = false;
     const link = await reachDaemon(
+      { ...program, stateFolder, env: { ...process.env, OPENCODE_SERVER_PASSWORD: undefined }, clock },
       {
-        ...program,
-        stateFolder,
-        env: { ...process.env, OPENCODE_SERVER_PASSWORD: undefined },
-        clock: systemClock,
+        hear: () => undefined,
+        // Opening a folder may take minutes, but a daemon that works on it answers in between.
+        onAnswer: (silent) => {
+          if (!silent) return;
+          isSilent = true;
+          link.close();
+        },
       },
-      { hear: () => undefined, onAnswer: () => undefined },
     );
     const env = Object.fromEntries(
       Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     );
-    await link.request("reopen", [{ directory, env, onlyIfUsed }]).finally(() => link.close());
+    try {
+      await link.request("reopen", [{ directory, env, onlyIfUsed }]);
+    } catch (error) {
+      throw isSilent ? new Silence() : error;
+    } finally {
+      link.close();
+    }
   };
   try {
     await ask().catch((error: unknown) => {
