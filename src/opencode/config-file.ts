@@ -69,7 +69,8 @@ export async function writeConfig({ path, before, after }: ConfigChange): Promis
   try {
     await mkdir(dirname(path), { recursive: true });
     if (before !== undefined) await access(path, constants.W_OK);
-    await writeFile(draft, after, { flag: "wx" });
+    // Private until it has the file's mode, as the file may contain keys: also if this process is killed in between.
+    await writeFile(draft, after, { flag: "wx", mode: before === undefined ? 0o666 : 0o600 });
     if (before !== undefined) await chmod(draft, (await stat(path)).mode);
     await rename(draft, path);
   } catch (error) {

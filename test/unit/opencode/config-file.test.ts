@@ -11,6 +11,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { dirname, join } from "node:path";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { configFiles } from "../../../src/opencode/config-file.ts";
@@ -128,6 +130,32 @@ describe("the files of OpenCode's configuration", () => {
     assert.ok(lstatSync(join(directory, "opencode.json")).isSymbolicLink());
     assert.match(read(target), /opencode-plugin\.js/);
     if (process.platform !== "win32") assert.equal(statSync(target).mode & 0o777, 0o640);
+  });
+
+  it("what is written to a file that others can't read can't be read by them in between", async function () {
+    if (process.platform === "win32") this.skip();
+    const path = write(
+      join(directory, "opencode.json"),
+      '{ "provider": { "a": { "options": { "apiKey": "k" } } } }',
+    );
+    chmodSync(path, 0o600);
+    const { chmod } = fs;
+    const umask = process.umask(0o022);
+    let drafted: number | undefined;
+    fs.chmod = (file, mode) => {
+      drafted = statSync(file).mode & 0o777;
+      return chmod(file, mode);
+    };
+    syncBuiltinESMExports();
+    try {
+      await run("install");
+    } finally {
+      process.umask(umask);
+      Object.assign(fs, { chmod });
+      syncBuiltinESMExports();
+    }
+    assert.equal(drafted, 0o600);
+    assert.match(read(path), /opencode-plugin\.js/);
   });
 
   it("an unusable file is refused with its path", async () => {
