@@ -13,6 +13,7 @@ import { OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
 import { DATABASE } from "../opencode/server-program.ts";
+import { withoutPassword } from "../opencode/server-url.ts";
 import type { ServerEvents } from "../opencode/server-events.ts";
 import type { ConversationMessage } from "../protocol/output.ts";
 import type {
@@ -201,7 +202,10 @@ export class DaemonFolder implements FolderService, Disposable {
     this.state.keepSettings(settings);
     this.tools.update();
     this.engine.settingsChanged();
-    if (serverOf(before) !== serverOf(settings)) void this.reconnect();
+    const isSame = serverOf(before) === serverOf(settings);
+    // A password that is new doesn't matter to a connection that was made without it, as a folder is reopened without one.
+    if (isSame && this.connection.state.kind === "connected") return;
+    if (!isSame || passwordsOf(before) !== passwordsOf(settings)) void this.reconnect();
   }
 
   /** Sets the environment of servers that are started from now on. */
@@ -315,6 +319,10 @@ export class DaemonFolder implements FolderService, Disposable {
 }
 
 /** Identifies the server that the settings select, as a text for comparison. */
-function serverOf({ server, password }: FolderSettings): string {
-  return JSON.stringify([server.url, server.path, server.ownDatabase === true, password]);
+function serverOf({ server: { url, path, ownDatabase } }: FolderSettings): string {
+  return JSON.stringify([url && withoutPassword(url), path, ownDatabase === true]);
+}
+
+function passwordsOf({ server, password }: FolderSettings): string {
+  return JSON.stringify([server.url, password]);
 }

@@ -8,6 +8,7 @@ import type { Clock, Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
+import { withoutPassword } from "../opencode/server-url.ts";
 import type { FolderSettings, KeptTasks } from "../rpc/contract.ts";
 import { ifPresent } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
@@ -117,8 +118,9 @@ export class StateFile implements TaskMemoryStore {
     return this.kept.settings;
   }
 
-  keepSettings({ password: _, ...settings }: FolderSettings): void {
-    const kept = { ...settings, watched: false };
+  keepSettings({ password: _, server, ...settings }: FolderSettings): void {
+    const url = server.url && withoutPassword(server.url);
+    const kept = { ...settings, server: { ...server, url }, watched: false };
     if (JSON.stringify(kept) !== JSON.stringify(this.settings)) this.keep({ ...this.kept, settings: kept });
   }
 

@@ -37,6 +37,19 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
   }
 }
 
+/**
+ * The address without its password, to be kept in a file. Of a text that isn't such an address nothing is kept, as anything
+ * in it may be a password.
+ */
+export function withoutPassword(text: string): string {
+  const parsed = parseServerUrl(text);
+  if ("code" in parsed) return "invalid";
+  if (parsed.password === undefined) return text;
+  const url = new URL(text.trim());
+  url.password = "";
+  return url.href;
+}
+
 function isLoopback(hostname: string): boolean {
   return (
     hostname === "localhost" || hostname === "[::1]" || (isIPv4(hostname) && hostname.startsWith("127."))

@@ -457,14 +457,47 @@ describe("the daemon", function () {
       await until("the daemon's end", () => desk.daemonPid() === undefined);
     }
 
-    it("[BKG-5] is started for a call in a folder that was connected to that server, notifies the parent, and ends", async () => {
-      await workBefore();
+    /** The server with the password in its address, and not beside it. */
+    const withCredentials = (watched = true): Partial<FolderSettings> => {
+      const url = server.url.replace("//", `//opencode:${server.password ?? assert.fail()}@`);
+      return { server: { url, startTimeoutMs: 60_000 }, password: undefined, watched };
+    };
+
+    for (const [where, settings] of [
+      ["", () => ({})],
+      [" with a password in its address", withCredentials],
+    ] as const)
+      it(`[BKG-5] is started for a call in a folder that was connected to that server${where}, notifies the parent, and ends`, () =>
+        callAfter(settings()));
+
+    async function callAfter(settings: Partial<FolderSettings>): Promise<void> {
+      await workBefore(settings);
       const { status, text } = await call();
       assert.equal(status, "completed", text);
       await until("the notice", async () => (await notices(server, parent)).length === 1);
       await until("the daemon's end", () => desk.daemonPid() === undefined);
       assert.doesNotMatch(readState(desk), new RegExp(server.password ?? assert.fail()));
-    });
+    }
+
+    for (const where of ["", " in its address"])
+      it(`stays connected in a folder that was opened for a call when a window comes that has the password${where}`, async () => {
+        const { password, stateFolder, directory } = server;
+        const settings = withCredentials(false);
+        const given =
+          where === ""
+            ? { ...settings, server: { url: server.url, startTimeoutMs: 60_000 }, password }
+            : settings;
+        await workBefore(given);
+        process.env.OPENCODE_SERVER_PASSWORD = password ?? assert.fail();
+        try {
+          await reopenFolder(stateFolder, directory, { onlyIfUsed: false });
+        } finally {
+          delete process.env.OPENCODE_SERVER_PASSWORD;
+        }
+        const { folder } = desk.window({}, given, undefined, directory);
+        await folder.calls.lastAnswer(parent);
+        assert.equal(folder.connection(), "connected");
+      });
 
     it("[BKG-5] is not started if its program is missing, and does not open a folder whose tools are switched off", async () => {
       await workBefore({ agentTools: false });

@@ -83,9 +83,12 @@ describe("what the daemon keeps of a folder", () => {
 
   it("includes the settings to open it again without a window, and no secrets", async () => {
     const state = await open();
-    state.keepSettings({ ...settings, password: "secret", watched: true });
+    const at = (url: string) => ({ ...settings, server: { ...settings.server, url } });
+    state.keepSettings({ ...at("http://me:secret@127.0.0.1:1"), password: "secret", watched: true });
     await state.written();
-    assert.deepEqual((await open()).settings, { ...settings, watched: false });
+    assert.deepEqual((await open()).settings, { ...at("http://me@127.0.0.1:1/"), watched: false });
+    const [name = ""] = readdirSync(folder);
+    assert.doesNotMatch(readFileSync(join(folder, name), "utf8"), /secret/);
   });
 
   it("takes over what an earlier version kept elsewhere, but prefers its own records", async () => {

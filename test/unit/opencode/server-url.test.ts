@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { english } from "../../../src/engine/sentence.ts";
-import { parseServerUrl } from "../../../src/opencode/server-url.ts";
+import { parseServerUrl, withoutPassword } from "../../../src/opencode/server-url.ts";
 
 describe("Server URL", () => {
   for (const [text, url] of [
@@ -23,6 +23,19 @@ describe("Server URL", () => {
       password: "a@b",
     });
   });
+
+  for (const [text, kept] of [
+    ["http://127.0.0.1:4096", "http://127.0.0.1:4096"],
+    [" http://me@localhost/ ", " http://me@localhost/ "],
+    ["http://me:secret@127.0.0.1:1", "http://me@127.0.0.1:1/"],
+    ["http://:secret@127.0.0.1:1/", "http://127.0.0.1:1/"],
+    ["me:secret@127.0.0.1:1", "invalid"],
+    ["http://me:secret@127.0.0.1:1/session", "invalid"],
+  ] as const)
+    it(`keeps no password of ${text}`, () => {
+      assert.equal(withoutPassword(text), kept);
+      assert.equal(withoutPassword(kept), kept);
+    });
 
   for (const text of [
     "4096",
