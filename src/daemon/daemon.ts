@@ -39,7 +39,7 @@ const STARTS_AT_ONCE = 2;
 /** The answer of a daemon that is ending: the caller sees its connection close, and asks the next daemon. */
 const NO_ANSWER = new Promise<never>(() => undefined);
 
-const LOST_WORK = "What works without a window could not be handed from one daemon to the next.";
+const LOST_WORK = "Work that goes on could not be handed from one daemon to the next.";
 
 export interface DaemonOptions {
   /** A folder that only this user can access. */

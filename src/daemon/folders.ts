@@ -128,13 +128,12 @@ export class DaemonFolders {
 
   /**
    * Closes all folders. Their servers keep running for their grace period, so that they can be used again. Resolves to
-   * the folders in which work is to continue without a window.
+   * the folders in which work is to continue even if no window comes: one that has a folder open may be too old for the
+   * next daemon.
    */
   async leave(): Promise<readonly OpenFolder[]> {
     const working = [...this.held.values()]
-      .filter(
-        ({ folder, windows }) => windows.size === 0 && (folder.active().length > 0 || folder.isNotifying()),
-      )
+      .filter(({ folder }) => folder.active().length > 0 || folder.isNotifying())
       .map(({ folder }) => folder.opened());
     const left = await Promise.allSettled(this.folders.values());
     this.folders.clear();

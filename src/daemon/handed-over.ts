@@ -7,7 +7,7 @@ import { ifPresent } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 /*
- * Folders in which work continues without a window, as one daemon hands them to the next. The file exists only for the
+ * Folders in which work continues, as one daemon hands them to the next. The file exists only for the
  * moment of the hand-over, because environments contain secrets.
  */
 

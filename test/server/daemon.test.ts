@@ -355,6 +355,22 @@ describe("the daemon", function () {
     );
   });
 
+  it("[BKG-6] hands over running and queued tasks of a folder that only a window of the older version has open", async () => {
+    const { calls } = (await open({ maxConcurrentTasks: 1 }, {})).folder;
+    const launch = (gate: string) => calls.launch(input({ text: gate, gate }));
+    const [working, queued] = [await launch("First of older"), await launch("Second of older")];
+    await asked(working.id);
+    const server = desk.server();
+    const newer = desk.window({}, {}, await newerRelease(), tempDir("elsewhere"));
+    await newer.folder.calls.connect();
+    assert.equal(existsSync(join(desk.stateFolder, "handed-over.json")), false);
+    model.release("First of older");
+    await asked(queued.id);
+    model.release("Second of older");
+    await until("the notices", async () => (await notices(desk, parent)).length === 2);
+    assert.equal(desk.server()?.pid, server?.pid);
+  });
+
   it("[BKG-7] stops the tasks of a folder: an open folder stays, a closed one ends with its server", async () => {
     const window = await open({ maxConcurrentTasks: 1 }, {});
     const launch = (gate: string) => window.folder.calls.launch(input({ text: gate, gate }));
