@@ -1,8 +1,14 @@
 import { systemClock } from "../rpc/clock.ts";
+import { PROTOCOL_VERSION } from "../rpc/contract.ts";
 import { notReached, Silence } from "../rpc/daemon-failures.ts";
-import { reachDaemon } from "../rpc/reach-daemon.ts";
+import { isOlder, reachDaemon } from "../rpc/reach-daemon.ts";
+import { DaemonFiles } from "../rpc/daemon-files.ts";
 import { readProgram } from "../rpc/recorded-program.ts";
 import { WireClosed } from "../rpc/wire-closed.ts";
+import { mayBeLiving } from "../state/processes.ts";
+
+const VERSIONS_DIFFER =
+  "its version and that of the plugin in this OpenCode server don't fit together. Restart this OpenCode server.";
 
 /**
  * Has the daemon open a folder that no window has open. Starts the daemon if none is running and a recorded program is
@@ -17,6 +23,7 @@ export async function reopenFolder(
   const ask = async (): Promise<void> => {
     const program = await readProgram(stateFolder);
     if (!program) return;
+    await requireFitting(stateFolder, program.version);
     let isSilent = false;
     const link = await reachDaemon(
       { ...program, stateFolder, env: { ...process.env, OPENCODE_SERVER_PASSWORD: undefined }, clock },
@@ -50,4 +57,15 @@ export async function reopenFolder(
   } catch (error) {
     throw notReached(error);
   }
+}
+
+/**
+ * Rejects if the running daemon has another protocol, unless the recorded program may be a newer one: other than a window,
+ * the plugin may be newer than that program, which would then replace a daemon of its own version again and again.
+ */
+async function requireFitting(stateFolder: string, recorded: string): Promise<void> {
+  const entry = await new DaemonFiles(stateFolder).read();
+  if (!entry || entry.protocol === PROTOCOL_VERSION || !(await mayBeLiving(entry))) return;
+  if (entry.protocol > PROTOCOL_VERSION || !isOlder(entry.version, recorded))
+    throw new Error(VERSIONS_DIFFER);
 }

@@ -181,7 +181,7 @@ function pause(clock: Clock, ms: number): Promise<void> {
 }
 
 /** Compares the parts as numbers: 1.10.0 is newer than 1.9.0. */
-function isOlder(version: string, than: string): boolean {
+export function isOlder(version: string, than: string): boolean {
   const [a, b] = [version, than].map((text) =>
     text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0),
   );

@@ -7,6 +7,7 @@ import { AnsweringWire, type Answer } from "../../../src/rpc/answering-wire.ts";
 import { PROTOCOL_VERSION } from "../../../src/rpc/contract.ts";
 import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles, type DaemonEntry } from "../../../src/rpc/daemon-files.ts";
+import { OtherProtocol } from "../../../src/rpc/failures.ts";
 import { proofOf } from "../../../src/rpc/proof.ts";
 import { recordProgram } from "../../../src/rpc/recorded-program.ts";
 import { ensurePrivateFolder } from "../../../src/state/private-files.ts";
@@ -76,4 +77,41 @@ describe("The plugin, when it has the daemon open a folder", () => {
     await reopening;
     assert.deepEqual(asked, ["hello", "reopen", "ping"]);
   });
+
+  for (const [what, older, protocol] of [
+    ["a newer", "window", PROTOCOL_VERSION + 1],
+    ["an older", "daemon", PROTOCOL_VERSION - 1],
+  ] as const)
+    it(`leaves one with ${what} protocol alone, and says that the server has to be restarted`, async () => {
+      await serve(() => Promise.reject(new OtherProtocol(older)), { protocol });
+      await assert.rejects(whileTimePasses(reopen()), {
+        name: "ConnectionError",
+        message: /Restart this OpenCode server\.$/,
+      });
+      assert.equal(asked.includes("handOver"), false);
+    });
+
+  it("has one with an older protocol replaced by a newer program", async () => {
+    await serve(
+      async (method) => {
+        if (method === "hello") throw new OtherProtocol("daemon");
+        close();
+      },
+      { protocol: PROTOCOL_VERSION - 1, version: "1.1.9" },
+    );
+    // The program ends at once.
+    await assert.rejects(whileTimePasses(reopen()), /didn't start: it ended/);
+    assert.deepEqual(asked, ["hello", "hello", "handOver"]);
+  });
+
+  async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = work.finally(() => (isOver = true));
+    over.catch(() => undefined);
+    while (!isOver) {
+      await clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return over;
+  }
 });
