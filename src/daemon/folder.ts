@@ -195,6 +195,24 @@ export class DaemonFolder implements FolderService, Disposable {
     return new ShownConversation(await engine.transcript(id), speaker, send);
   }
 
+  /**
+   * Whether going to another server takes it from nobody.
+   * @param isAlone whether at most one window has the folder open
+   */
+  isFree(isAlone: boolean): boolean {
+    const { kind } = this.connection.state;
+    return kind === "failed" || (isAlone && (kind === "disconnected" || this.engine.isSettled()));
+  }
+
+  /** These settings with the server that the folder has now. */
+  withItsServer(settings: FolderSettings): FolderSettings {
+    const { server, password } = this.settings;
+    const { startTimeoutMs } = settings.server;
+    // A folder that was opened without a window has no password yet.
+    if (serverOf(settings) === serverOf(this.settings) && !hasPassword(this.settings)) return settings;
+    return { ...settings, server: { ...server, startTimeoutMs }, password };
+  }
+
   /** Applies the settings of the window that changed them last. */
   configure(settings: FolderSettings): void {
     const before = this.settings;
@@ -318,9 +336,18 @@ export class DaemonFolder implements FolderService, Disposable {
   }
 }
 
+/** Whether the settings select the same server and the same password for it. */
+export function selectSame(one: FolderSettings, other: FolderSettings): boolean {
+  return serverOf(one) === serverOf(other) && passwordsOf(one) === passwordsOf(other);
+}
+
 /** Identifies the server that the settings select, as a text for comparison. */
 function serverOf({ server: { url, path, ownDatabase } }: FolderSettings): string {
   return JSON.stringify([url && withoutPassword(url), path, ownDatabase === true]);
+}
+
+function hasPassword({ server: { url }, password }: FolderSettings): boolean {
+  return password !== undefined || (url !== undefined && withoutPassword(url) !== url);
 }
 
 function passwordsOf({ server, password }: FolderSettings): string {

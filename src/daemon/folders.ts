@@ -3,7 +3,7 @@ import type { Clock } from "../engine/ports.ts";
 import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
 import type { DescribedFolder } from "./diagnostics.ts";
-import { DaemonFolder, type Shared } from "./folder.ts";
+import { DaemonFolder, selectSame, type Shared } from "./folder.ts";
 import { StateFile } from "./state-files.ts";
 
 /** How a folder without windows is watched for its end. Times are in milliseconds. */
@@ -55,10 +55,7 @@ export class DaemonFolders {
     // The folder may have been closed in the meantime.
     if (this.held.get(opened.directory) !== held) return this.open(opened);
     held.folder.useEnvironment(opened.env);
-    const configure = (settings: FolderSettings): void => {
-      held.windows.set(window, settings);
-      this.configure(held, settings);
-    };
+    const configure = (settings: FolderSettings): void => this.configure(held, window, settings);
     configure(opened.settings);
     return {
       service: held.folder,
@@ -175,9 +172,15 @@ export class DaemonFolders {
     return held;
   }
 
-  private configure(held: OpenedFolder, settings: FolderSettings): void {
+  /** A window that names another server than the folder has gets it only by changing it, or if nobody uses the other. */
+  private configure(held: OpenedFolder, window: object, settings: FolderSettings): void {
+    const { folder, windows } = held;
+    const before = windows.get(window);
+    windows.set(window, settings);
     held.keepWorkingMs = settings.keepWorkingMs;
-    held.folder.configure(settings);
+    const hasChanged = before !== undefined && !selectSame(before, settings);
+    const takes = hasChanged || folder.isFree(windows.size === 1);
+    folder.configure(takes ? settings : folder.withItsServer(settings));
     this.followWindows(held);
   }
 

@@ -425,6 +425,26 @@ describe("the daemon", function () {
     assert.equal(one.folder.tasks.get(id)?.resumeCount, 1);
   });
 
+  it("a window that names another server doesn't take the folder from the one that is in use, unless it changes that", async () => {
+    const first = await open();
+    const { id } = await first.folder.calls.launch(input({ text: "Stayed.", gate: "stayed" }));
+    await asked(id);
+    const at = (port: number): Partial<FolderSettings> => ({
+      server: { url: `http://127.0.0.1:${port}`, startTimeoutMs: 5_000 },
+    });
+    const second = desk.window({}, at(1));
+    await second.folder.calls.lastAnswer(parent);
+    second.folder.configure({ ...second.settings, watched: false });
+    await second.folder.calls.lastAnswer(parent);
+    assert.equal(second.folder.connection(), "connected");
+    model.release("stayed");
+    assert.equal((await end(first.folder, id)).status, "completed");
+    await told(1, first);
+    first.close();
+    second.folder.configure({ ...second.settings, ...at(2), watched: false });
+    await until("that it has left", () => second.folder.connection() === "disconnected");
+  });
+
   it("[BKG-5] serves the agents' tools with no window open", async () => {
     const window = await open();
     window.close();
