@@ -16,7 +16,8 @@ describe("what a running task survives", () => {
     model = await startScriptedModel();
     home = hermeticHome();
     workbench = await startWorkbench({
-      env: hermeticEnv(home, modelConfig(model)),
+      // Longer than a reload takes.
+      env: { ...hermeticEnv(home, modelConfig(model)), ASYNCAGENTS_DAEMON_GRACE_MS: "10000" },
       settings: { "asyncagents.server.path": openCodeBinary() },
     });
     await workbench.openView();
@@ -86,7 +87,7 @@ describe("what a running task survives", () => {
     assert.equal(openCodeProcesses(home).length, 1);
     await workbench.close();
     assert.equal(openCodeProcesses(home).length, 1, "within the grace period the server stays");
-    await until("the end of the daemon and the server", () => processesOf(home).length === 0, 150_000);
+    await until("the end of the daemon and the server", () => processesOf(home).length === 0, 60_000);
   });
 });
 
