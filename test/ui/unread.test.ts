@@ -144,4 +144,32 @@ describe("what is unread and what is queued, in a real editor", function () {
     await until("the dot to go", async () => !(await isUnread("Check the links")));
     await until("the badge to go", async () => !/unread/.test(await badge()));
   });
+
+  it("a batch is cancelled as one, and clearing finished tasks can be undone", async () => {
+    const { quickInput } = workbench;
+    const reviews = ["Review the lexer", "Review the printer"];
+    await workbench.runCommand("Async Agents: Launch Batch");
+    await quickInput.shows("One prompt per task");
+    await quickInput.enter(reviews.join(" | "));
+    await quickInput.shows("1 Selected");
+    await quickInput.accept();
+    for (const name of reviews) await row(`${name}, running`).waitFor();
+    await workbench.runCommand("Async Agents: Cancel Task or Batch");
+    await quickInput.choose("batch of 2 tasks");
+    for (const name of reviews) await row(`${name}, cancelled`).waitFor();
+    await takePictures(workbench, "tree-mixed");
+    await workbench.runCommand("Async Agents: Clear Finished Tasks");
+    await workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor();
+    // By itself, a notification goes out of sight after 10 seconds.
+    await workbench.showNotifications();
+    await workbench.notification("Cleared").getByRole("button", { name: "Undo" }).click();
+    await row(LEXER).waitFor();
+  });
+
+  it("the buttons of the view's title work while a row has the focus", async () => {
+    await workbench.clickRow(row(LEXER));
+    await titleButton("Launch Task").click();
+    await workbench.quickInput.shows("Select an agent");
+    await workbench.quickInput.cancel();
+  });
 });
