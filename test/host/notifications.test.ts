@@ -26,6 +26,12 @@ describe("notifications of ended tasks", () => {
   /** The tasks as they are now. */
   let ended: Map<string, Task>;
   let isListShown: boolean;
+  /** The task whose output is in front of the user. */
+  let outputShown: string | undefined;
+  /** How often the user was led to the list. */
+  let ledToList: number;
+  /** The button that the user takes. */
+  let taken: string | undefined;
   /** Closes the failure that is shown. */
   let close: () => void;
   let clock: ManualClock;
@@ -39,11 +45,16 @@ describe("notifications of ended tasks", () => {
     active = [];
     ended = new Map();
     isListShown = false;
+    outputShown = undefined;
+    ledToList = 0;
+    taken = undefined;
     clock = new ManualClock();
     changes = new Emitter<TaskChange>(fail);
     notifyUser = "always";
-    vscode.window.showErrorMessage = async (message: string) => {
+    vscode.window.showErrorMessage = async (message: string, ...buttons: readonly unknown[]) => {
       told.push(message);
+      const button = buttons.find((one) => one === taken);
+      if (button !== undefined) return button as never;
       return new Promise<undefined>((resolve) => (close = () => resolve(undefined)));
     };
     vscode.window.showInformationMessage = async (message: string) => void told.push(message);
@@ -63,8 +74,8 @@ describe("notifications of ended tasks", () => {
       logger: { debug: fail, info: fail, warn: fail, error: fail },
       notifyUser: () => notifyUser,
       showOutput: () => undefined,
-      showTasks: () => undefined,
-      isShown: () => false,
+      showTasks: () => void ledToList++,
+      isShown: (id) => id === outputShown,
       isListShown: () => isListShown,
     });
   });
@@ -122,6 +133,26 @@ describe("notifications of ended tasks", () => {
     ended.set("Resumed", running("Resumed"));
     await end(running("Told"));
     await tells(500, 'Task "Bad" failed: The key was refused.', 'Task "Told" completed.');
+  });
+
+  it("are not shown for what ends in front of the user in its output, even if the list is hidden", async () => {
+    outputShown = "Open";
+    for (const facts of [failed, { status: "completed" } as const]) {
+      const open = running("Open");
+      const after = { ...open, ...facts, endedAt: 1 } as Task;
+      ended.set("Open", after);
+      changes.fire({ id: "Open", before: open, after });
+    }
+    await end(running("Elsewhere"), failed);
+    await tells(500, 'Task "Elsewhere" failed: The key was refused.');
+  });
+
+  it("lead to the list if there are several", async () => {
+    taken = "Show Tasks";
+    for (const id of ["One", "Two"]) await end(running(id));
+    await end(running("Three"), failed);
+    await tells(500, "3 tasks have ended: 2 completed, 1 failed");
+    await until("the list", () => ledToList === 1);
   });
 
   it("are not shown for a follow-up that the server refused, as the task had ended before", async () => {
