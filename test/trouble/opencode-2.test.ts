@@ -5,14 +5,7 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { fakeOpenCode2 } from "../server/desk.ts";
-import { startHaltingProxy } from "../support/halting-proxy.ts";
-import {
-  hermeticEnv,
-  hermeticHome,
-  modelConfig,
-  openCodeBinary,
-  startOpenCode,
-} from "../support/opencode.ts";
+import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -161,30 +154,6 @@ describe("where OpenCode 2 is installed", () => {
         await takePictures(workbench, "welcome-server-too-new");
       } finally {
         program.kill();
-      }
-    });
-
-    it("a release line of version 1 that was not tested is used, and a notification says so once", async () => {
-      const directory = tempDir("work");
-      const server = await startOpenCode({ model, directory, password: null });
-      const proxy = await startHaltingProxy(server.url);
-      try {
-        const answer = { healthy: true, version: "1.19.6" };
-        proxy.decide((request) => (request === "GET /global/health" ? { answer } : "pass"));
-        await open([], { folder: directory, settings: { "asyncagents.server.url": proxy.url } });
-        await isReady();
-        const told = workbench.notification("wasn't tested with OpenCode 1.19.6");
-        await told.waitFor();
-        await takePictures(workbench, "untested-version");
-        await told.getByRole("button", { name: "Show Tested Versions" }).click();
-        await workbench.webviewFrame().getByText("Tested versions").waitFor();
-        await workbench.reload();
-        await workbench.openView();
-        await isReady();
-        assert.equal(await workbench.notification("wasn't tested").count(), 0);
-      } finally {
-        proxy.close();
-        await server.stop();
       }
     });
   });

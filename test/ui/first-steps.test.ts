@@ -8,7 +8,6 @@ import {
   type ScriptStep,
 } from "../support/scripted-model.ts";
 import { until } from "../support/wait.ts";
-import { extensionWithOpener } from "./support/extension.ts";
 import { takeAllPictures, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
@@ -198,18 +197,6 @@ describe("the first steps in a real editor", () => {
     await showWalkthrough();
     for (const title of ["Connect to OpenCode", "Let agents launch agents"]) await isTicked(title);
   });
-});
-
-describe("the window that npm start opens in a browser", () => {
-  let workbench: Workbench;
-
-  setUp(async (start) => {
-    const extensions = extensionWithOpener();
-    workbench = await start.window({ model: await start.model(), extensions, shows: null });
-  });
-
-  it("opens on the view of the tasks", () =>
-    workbench.page.locator(".welcome-view", { hasText: "No background tasks" }).waitFor());
 });
 
 /** Prevents the machine's own OpenCode from being found. */

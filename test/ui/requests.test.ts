@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
-import type { Task } from "../../src/engine/task.ts";
+import { shortID, type Task } from "../../src/engine/task.ts";
 import { createSession, ended, type EngineWindow } from "../support/engine.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
 import {
@@ -14,7 +14,7 @@ import {
 } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
-import { takePictures } from "./support/pictures.ts";
+import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
@@ -22,6 +22,7 @@ const bash = (command: string, description = "Try it"): ScriptStep => ({
   tools: [{ name: "bash", args: { command, description } }],
 });
 const DONE: ScriptStep = { text: "Done." };
+const REFUSED: ScriptStep = { status: 401, body: { error: { message: "The key was refused." } } };
 
 describe("agents' requests in a real editor", () => {
   let model: ScriptedModel;
@@ -31,7 +32,10 @@ describe("agents' requests in a real editor", () => {
   let workbench: Workbench;
 
   setUp(async (start) => {
-    model = await start.model();
+    let asked = 0;
+    // Refuses a prompt without a script at first, then works on it.
+    const fallback = (): ScriptStep => (asked++ === 0 ? REFUSED : { text: "Done.", gate: "again" });
+    model = await start.model({ fallback });
     const folder = tempDir("work");
     writeFileSync(join(folder, "greet.js"), 'console.log("Hello");\n');
     const permission = { bash: "ask", edit: "ask", question: "allow" };
@@ -56,15 +60,14 @@ describe("agents' requests in a real editor", () => {
     description: string,
     steps: readonly ScriptStep[],
     agent = "general",
-    batchID?: string,
+    prompt = script([...steps, DONE]),
   ): Promise<Task> =>
     launcher.engine.launch({
-      prompt: script([...steps, DONE]),
+      prompt,
       description,
       agent,
       parentSessionID: parent,
       launchedBy: "person",
-      batchID,
     });
 
   /** A row of the open list, by its name for screen readers. */
@@ -87,6 +90,7 @@ describe("agents' requests in a real editor", () => {
     const text = '"Push the branch" (general) asks to run: date +%Y (reason: Find the year)';
     await workbench.notification(text).waitFor();
     await takePictures(workbench, "request-notification");
+    await takeHighContrastPicture(workbench, "request-notification");
     await button(text, "Allow Once").click();
     assert.match((await toolResults(task))[0] ?? "", /^\d{4}/);
     assert.equal((await ended(launcher, task.id)).status, "completed");
@@ -306,21 +310,6 @@ describe("agents' requests in a real editor", () => {
     await workbench.notification("No agent is waiting for you.").waitFor();
   });
 
-  it("many requests are shown in one notification", async () => {
-    await Promise.all([1, 2, 3, 4, 5].map((at) => launch(`Task ${at}`, [bash(`sleep 0.0${at}`)])));
-    // What comes more than 10 seconds after the first ones is in another one.
-    await workbench
-      .notification(/\d requests from agents are waiting for you/)
-      .first()
-      .waitFor();
-    await until("all to wait", () => launcher.engine.openRequests().length === 5);
-    await workbench.screenshot("requests-many-dark");
-    await workbench.showNotifications();
-    await button("requests from agents are waiting for you", "Answer…").first().click();
-    await workbench.quickInput.shows("Waiting for You (5)");
-    await workbench.quickInput.cancel();
-  });
-
   it("after a reload of the window, a waiting request is shown again", async () => {
     const task = await launch("Survive", [bash("id -u")]);
     await workbench.notification("id -u").waitFor();
@@ -329,18 +318,25 @@ describe("agents' requests in a real editor", () => {
     assert.equal((await ended(launcher, task.id)).status, "completed");
   });
 
-  it("the tasks of a batch are reported together when the last one has ended", async () => {
-    const refused: ScriptStep = { status: 401, body: { error: { message: "The key was refused." } } };
-    const tasks = await Promise.all([
-      launch("One", [{ text: "x", gate: "batch" }], "general", "one-two-three"),
-      launch("Two", [{ text: "x", gate: "batch" }], "general", "one-two-three"),
-      launch("Three", [refused], "general", "one-two-three"),
-    ]);
-    await ended(launcher, tasks[2].id);
-    model.release("batch");
-    await workbench.notification("Batch of 3: 2 completed, 1 failed").waitFor();
-    await workbench.screenshot("batch-ended-dark");
-    assert.equal(await workbench.notification("The key was refused").count(), 0);
+  it("Retry in the notification of a failure reveals the new task, whose output leads to the other one", async () => {
+    const failed = await launch("Be refused", [], "general", "Go.");
+    await ended(launcher, failed.id);
+    const told = workbench.notification('Task "Be refused" failed');
+    await told.waitFor();
+    await workbench.runCommand("View: Show Explorer");
+    await told.getByRole("button", { name: "Retry" }).click();
+    const next = workbench.row("Be refused, running");
+    await workbench.selectedRow("Be refused").and(next).waitFor();
+
+    const frame = workbench.webviewFrame();
+    const shows = (status: string): Promise<void> => frame.locator(".status", { hasText: status }).waitFor();
+    await workbench.clickRow(next);
+    await frame.getByRole("button", { name: `Retries task ${shortID(failed.id)}` }).click();
+    await shows("Failed");
+    model.release("again");
+    await frame.getByRole("button", { name: "Retried as task" }).click();
+    await shows("Completed");
+    await workbench.runCommand("View: Close All Editors");
   });
 
   it("a slow command shows its progress", async () => {
@@ -372,17 +368,6 @@ describe("agents' requests in a real editor", () => {
     await option("Allow Once").click();
     assert.equal((await ended(launcher, task.id)).status, "completed");
     await workbench.runCommand("View: Close Editor");
-  });
-
-  it("notification and dialog are shown in high contrast", async () => {
-    await workbench.setTheme("hc");
-    await launch("Push the branch", [bash("env", "See the environment")]);
-    await workbench.notification("asks to run: env").waitFor();
-    await workbench.screenshot("request-notification-hc");
-    await workbench.runCommand("Async Agents: Answer Request");
-    await option("Allow Once").waitFor();
-    await workbench.screenshot("request-permission-hc");
-    await workbench.quickInput.cancel();
   });
 
   it("the status bar says that the connection is lost while an agent is running", async () => {

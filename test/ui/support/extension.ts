@@ -78,16 +78,20 @@ export function installBeside(
   installVsix(vsix, { userDirectory: tempDir("data"), extensionsDirectory });
 }
 
+/** A new extensions directory with the packaged extension and this one. */
+export function extensionBeside(other: SmallExtension): string {
+  const extensionsDirectory = install(packagedExtension());
+  installBeside(other, extensionsDirectory);
+  return extensionsDirectory;
+}
+
 /** An extension that opens the view of the tasks at the start, because VS Code has no option for that. */
 export const viewOpener = join(repository, "test", "start", "opener");
 
 /** An extensions directory with the packaged extension, and with the one that opens its view. */
 export function extensionWithOpener(): string {
-  const extensionsDirectory = install(packagedExtension());
   const source = readFileSync(join(viewOpener, "opener.cjs"), "utf8");
-  const opener = { name: "view-opener", activationEvent: "onStartupFinished", source };
-  installBeside(opener, extensionsDirectory);
-  return extensionsDirectory;
+  return extensionBeside({ name: "view-opener", activationEvent: "onStartupFinished", source });
 }
 
 /** Builds and packages the extension as for publishing; `TEST_VSIX` names an existing package to use instead. */
