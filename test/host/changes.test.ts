@@ -142,6 +142,23 @@ describe("changes in the extension host", () => {
     await assert.rejects(api.changes.read("zzzzzz"), /Task zzzzzz doesn't exist/);
   });
 
+  it("says that a task changed no files", async () => {
+    const { showInformationMessage } = vscode.window;
+    const told: string[] = [];
+    const ended: Task = { ...task, status: "completed" };
+    Object.assign(vscode.window, { showInformationMessage: async (text: string) => void told.push(text) });
+    try {
+      await show([]);
+      await showChanges(ended, { files: [], hasSnapshots: true });
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage });
+    }
+    assert.deepEqual(told, [
+      '"Change much" hasn\'t changed any files yet.',
+      '"Change much" didn\'t change any files.',
+    ]);
+  });
+
   it("reads a text again after the list was closed, and says when there is none", async function () {
     this.timeout(120_000);
     const extension = vscode.extensions.getExtension<AsyncAgentsApi>("async-agents.opencode-async-agents");

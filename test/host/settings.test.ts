@@ -29,6 +29,11 @@ describe("what a window tells the daemon of its settings", () => {
     assert.equal((await told()).keepWorkingMs, 0);
   });
 
+  it("how long a server may take to start", async () => {
+    await set("server.startTimeout", 5);
+    assert.equal((await told()).server.startTimeoutMs, 5_000);
+  });
+
   it("what happens when two tasks change the same file", async () => {
     const collisions = async (): Promise<string> => (await told()).engine.collisions;
     assert.equal(await collisions(), "block");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
+import type { ConnectionFailure } from "../../src/engine/connection.ts";
 import { FIRST_STEPS } from "../../src/ui/first-steps.ts";
 import { toolInputSchema } from "../../src/tools/input-schema.ts";
 import { DECLARATIONS } from "../../src/tools/declarations.ts";
@@ -20,6 +21,7 @@ interface Manifest {
       readonly mac?: string;
       readonly when?: string;
     }[];
+    readonly viewsWelcome: readonly { readonly contents: string; readonly when: string }[];
     readonly menus: Readonly<Record<string, readonly { readonly command: string; readonly when?: string }[]>>;
     readonly walkthroughs: readonly {
       readonly id: string;
@@ -212,6 +214,39 @@ describe("the extension's manifest", () => {
         "asyncagents.clear",
       ],
     );
+  });
+
+  it("shows for each failure one text, with the button that helps", () => {
+    const buttons: Readonly<Record<ConnectionFailure["code"], string>> = {
+      "not-found": "Set Up OpenCode",
+      "bad-path": "Change the Path",
+      "start-failed": "Try Again",
+      "start-timeout": "Try Again",
+      unreachable: "Try Again",
+      "not-opencode": "Change the Address",
+      "wrong-password": "Enter Password",
+      "too-old": "Try Again",
+      "too-new": "Set Up OpenCode 1",
+      "server-too-new": "Change the Address",
+      "bad-url": "Change the Address",
+      "gave-up": "Try Again",
+      "daemon-failed": "Try Again",
+      outdated: "Show Extension",
+    };
+    const isShown = (when: string, code: string): boolean => {
+      const [, operator, value = ""] =
+        /^asyncagents\.state == failed && asyncagents\.failure (==|=~) (.+)$/.exec(when) ?? [];
+      return operator === "==" ? value === code : new RegExp(value.slice(1, -1)).test(code);
+    };
+    const ofFailures = manifest.contributes.viewsWelcome.filter(({ when }) => when.includes("failure"));
+    for (const [code, button] of Object.entries(buttons)) {
+      const [shown, ...others] = ofFailures.filter(({ when }) => isShown(when, code));
+      assert.deepEqual(others, [], code);
+      // A link on a line of its own is a button.
+      const [, label] =
+        /^\[(.+)\]\(command:\S+\)$/m.exec(words[shown?.contents.slice(1, -1) ?? ""] ?? "") ?? [];
+      assert.equal(label, button, code);
+    }
   });
 
   it("allows answering requests whenever connected, whatever the active session is", () => {

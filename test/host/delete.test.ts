@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+import type { Task } from "../../src/engine/task.ts";
+import type { TaskContext } from "../../src/ui/commands/command.ts";
+import { deleteTask } from "../../src/ui/commands/row-commands.ts";
+import { tempDir } from "../support/temp.ts";
+import { record } from "../unit/engine/builders.ts";
+
+describe("deleting a cleared task that holds work in a worktree", () => {
+  const { showWarningMessage } = vscode.window;
+  let asked: string[];
+  /** The buttons that the user takes. */
+  let taken: readonly string[];
+  let task: Task;
+  let done: string[];
+
+  const folder = {
+    connector: { ensureConnected: async () => undefined },
+    calls: {
+      worktreeChanges: async () => ({ files: [{ path: "notes.txt", added: 1, removed: 2 }] }),
+      discardWorktree: async () => {
+        done.push("discard");
+        task = { ...task, worktree: { ...(task.worktree ?? assert.fail()), outcome: "discarded" } };
+        return "ref";
+      },
+    },
+  };
+  const context = {
+    known: { child: () => task, folderOf: () => folder },
+    folders: { of: () => folder, opened: Promise.resolve(), all: [folder], current: folder },
+    tasks: {
+      clear: async (_: string, how: object) => void done.push(`delete ${JSON.stringify(how)}`),
+    },
+  } as unknown as TaskContext;
+
+  beforeEach(() => {
+    [asked, taken, done] = [[], [], []];
+    const worktree = { name: "port", directory: tempDir("worktree"), base: "0".repeat(40) };
+    task = record({ description: "Port", status: "completed", clearedAt: 2, worktree }) as Task;
+    vscode.window.showWarningMessage = async (text: string, options: unknown, ...buttons: unknown[]) => {
+      asked.push(`${text} ${(options as vscode.MessageOptions).detail?.split("\n")[0] ?? ""}`);
+      return buttons.find((one) => taken.includes(one as string)) as never;
+    };
+  });
+
+  afterEach(() => Object.assign(vscode.window, { showWarningMessage }));
+
+  const run = (): Promise<void> => deleteTask(context, task.id, undefined);
+  const forGood =
+    'Permanently delete "Port"? This also deletes the conversation and all subtasks from OpenCode, and can\'t be undone.';
+  const work = 'Discard the work of "Port"? notes.txt +1 −2';
+
+  it("does nothing if the user decides against it", async () => {
+    await run();
+    assert.deepEqual([asked, done], [[forGood], []]);
+  });
+
+  it("asks for the work by itself, without which nothing is deleted", async () => {
+    taken = ["Delete"];
+    await run();
+    assert.deepEqual([asked, done], [[forGood, work], []]);
+  });
+
+  it("discards the work, then deletes the task", async () => {
+    taken = ["Delete", "Discard"];
+    await run();
+    assert.deepEqual(asked, [forGood, work]);
+    assert.deepEqual(done, ["discard", 'delete {"cancelRunning":true,"deleteSession":true}']);
+  });
+});
