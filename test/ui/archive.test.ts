@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
-import { makeRepository } from "../support/repository.ts";
 import { lastUserText, type ModelRequest, type ScriptStep } from "../support/scripted-model.ts";
-import { until } from "../support/wait.ts";
 import { takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-const [LEXER, PARSER, ISOLATED] = ["Fix the lexer", "Test the parser", "Port the printer"];
+const [LEXER, PARSER] = ["Fix the lexer", "Test the parser"];
 
 function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
   return { text: title ? "A title" : `Done: ${lastUserText(messages)}` };
@@ -19,7 +17,6 @@ describe("cleared tasks, in a real editor", function () {
   setUp(async (start) => {
     workbench = await start.window({
       model: await start.model({ fallback: answer }),
-      folder: makeRepository().directory,
       settings: { "asyncagents.notifyUser": "never" },
     });
   });
@@ -85,24 +82,5 @@ describe("cleared tasks, in a real editor", function () {
     await workbench.runCommand("Async Agents: Connect or Refresh");
     await row(LEXER).waitFor();
     assert.equal(await row(PARSER).count(), 0);
-  });
-
-  it("the work in a worktree is discarded by its own question, without which nothing is deleted", async () => {
-    await workbench.changeSettings({ "asyncagents.isolation.default": "worktree" });
-    await launch(ISOLATED);
-    await clear(ISOLATED);
-    await row("Cleared, 1").waitFor();
-    const del = (): Promise<void> => workbench.contextMenu(row(ISOLATED), "Delete Task Permanently");
-    await del();
-    await inDialog("Permanently delete", "Cancel");
-    await del();
-    await inDialog("Permanently delete", "Delete");
-    await inDialog("Discard the work of", "Cancel");
-    await row(ISOLATED).waitFor();
-    await del();
-    await inDialog("Permanently delete", "Delete");
-    await inDialog("Discard the work of", "Discard");
-    await row("Cleared").waitFor({ state: "detached" });
-    await until("the row to go", async () => (await row(ISOLATED).count()) === 0);
   });
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Locator } from "playwright-core";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
 import {
@@ -25,6 +27,15 @@ const WINDOW = { width: 1440, height: 800 };
 /** Parts of it are shown by the walkthrough, in `media/walkthrough`. */
 const QUICK_INPUT = { x: 412, y: 0, width: 618, height: 284 };
 const HANDED_OUT = ["Speed up the parser", "Cover it with tests", "Bring the README up to date"];
+
+const CONFIG = `{
+  // Ours: nothing leaves this machine.
+  "share": "disabled",
+  "plugin": [
+    "./house-rules.js", // see the wiki
+  ],
+}
+`;
 
 /** The model's answers: an agent that should share its work launches tasks with the tools. */
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
@@ -124,14 +135,15 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.choose("Select Executable");
     await workbench.quickInput.shows("OpenCode Executable");
     // The editor's dialog replaces what is in its box when it has listed its first folder.
-    await until("the executable to be listed", async () => {
+    await workbench.quickInput.items.first().waitFor();
+    await until("the executable to be selected", async () => {
+      const { widget } = workbench.quickInput;
       await workbench.quickInput.type(openCodeBinary());
-      await workbench.quickInput.widget
-        .getByRole("option", { name: "opencode", exact: true })
-        .waitFor({ timeout: 5_000 });
+      await widget.getByRole("option", { name: "opencode", exact: true }).waitFor({ timeout: 5_000 });
+      await widget.getByRole("button", { name: "Select" }).click({ timeout: 5_000 });
+      await widget.waitFor({ state: "hidden", timeout: 5_000 });
       return true;
     });
-    await workbench.quickInput.widget.getByRole("button", { name: "Select" }).click();
     const told = workbench.notification("is connected:");
     await told.waitFor();
     await told.filter({ hasText: openCodeBinary() }).waitFor();
@@ -196,6 +208,56 @@ describe("the first steps in a real editor", () => {
     await workbench.openView();
     await showWalkthrough();
     for (const title of ["Connect to OpenCode", "Let agents launch agents"]) await isTicked(title);
+  });
+
+  describe("the agent tools in a configuration of OpenCode", () => {
+    const file = (): string => join(workbench.folder ?? assert.fail(), "opencode.jsonc");
+    const config = (): string => readFileSync(file(), "utf8");
+
+    /** Runs the command, chooses the configuration, and returns the question that follows. */
+    async function ask(edit: string): Promise<Locator> {
+      await workbench.runCommand("Async Agents: Configure Agent Tools in OpenCode");
+      await workbench.quickInput.shows("Select a configuration");
+      await takePictures(workbench, "agent-tools-scope");
+      await workbench.quickInput.choose(edit);
+      return workbench.dialog("agent tools");
+    }
+
+    async function answer(question: Locator, button: string): Promise<void> {
+      await question.getByRole("button", { name: button }).click();
+      await question.waitFor({ state: "detached" });
+    }
+
+    it("adding them adds the entry that was shown, keeps the rest, and says what to do next", async () => {
+      writeFileSync(file(), CONFIG);
+      const question = await ask("Add to This Folder");
+      await question.getByText(`Add the agent tools to ${file()}?`).waitFor();
+      await takePictures(workbench, "agent-tools-install");
+      const entry = /\["file:.*\]/.exec((await question.textContent()) ?? "")?.[0];
+      assert.ok(entry);
+      await answer(question, "Add");
+      const message = workbench.notification(`Added the agent tools to ${file()}.`);
+      await message.getByText("have them after a restart").waitFor();
+      await takePictures(workbench, "agent-tools-installed");
+      await message.getByRole("button", { name: "Open File" }).click();
+      await workbench.tab("opencode.jsonc").waitFor();
+      const [plugin = ""] = JSON.parse(entry) as [string];
+      assert.ok(existsSync(new URL(plugin)));
+      assert.ok(config().includes(entry));
+      const isKept = (line: string): boolean => config().includes(line.trim());
+      assert.ok(CONFIG.split("\n").every(isKept), config());
+    });
+
+    it("removing them asks first as well, and restores the original file", async () => {
+      let question = await ask("Remove from This Folder");
+      await question.getByText(`Remove the agent tools from ${file()}?`).waitFor();
+      await takePictures(workbench, "agent-tools-remove");
+      await answer(question, "Cancel");
+      question = await ask("Remove from This Folder");
+      await answer(question, "Remove");
+      await workbench.notification(`Removed the agent tools from ${file()}.`).waitFor();
+      assert.equal(config(), CONFIG);
+    });
   });
 });
 

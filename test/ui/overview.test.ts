@@ -151,38 +151,3 @@ describe("the overview in a real editor", function () {
     assert.equal(await frame.getByRole("rowheader").count(), 62);
   });
 });
-
-describe("the overview of a day that begins", function () {
-  let server: OpenCodeServer;
-  let workbench: Workbench;
-  let frame: FrameLocator;
-  let session: string;
-
-  setUp(async (start) => {
-    const model = await start.model({ fallback: answer });
-    server = await start.server({ model });
-    session = await createSession(server, "A day");
-    const at = Date.now() - 2 * 86_400_000;
-    const times = { createdAt: at, startedAt: at, endedAt: at };
-    await seedTask(server, { parentSessionID: session, description: "Look back", ...times });
-    workbench = await start.window({
-      server,
-      settings: { "asyncagents.notifyParent": false, "asyncagents.notifyUser": "never" },
-      shows: (opened) => opened.row("Earlier, 1").waitFor(),
-    });
-    frame = workbench.webviewFrame();
-  });
-
-  it("says that there are no tasks today, and shows the first one once it is there, in a wide tab too", async () => {
-    await workbench.runCommand("Async Agents: Show Overview");
-    await frame.getByText("No tasks today").waitFor();
-    assert.equal(await frame.getByLabel("Time range").isVisible(), false);
-    await takeAllPictures(workbench, "overview-empty");
-    await seedTask(server, { parentSessionID: session, description: "Look around", prompt: "Look around." });
-    await frame.getByRole("row").filter({ hasText: "Look around" }).waitFor();
-    assert.equal(await frame.getByRole("rowheader").count(), 1);
-    await takeAllPictures(workbench, "overview-one");
-    await workbench.page.setViewportSize({ width: 1600, height: 900 });
-    await takeAllPictures(workbench, "overview-wide");
-  });
-});
