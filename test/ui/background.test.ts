@@ -271,38 +271,6 @@ describe("two versions of the extension, in two real editors", function () {
   });
 });
 
-describe("work that must not outlive the window, in a real editor", () => {
-  const home = hermeticHome();
-  const folder = tempDir("work");
-  const state = stateOf(home, folder);
-  let model: ScriptedModel;
-  let workbench: Workbench;
-
-  setUp(async (start) => {
-    model = await start.model({ fallback: answer });
-    const env = { ...hermeticEnv(home, modelConfig(model)), ASYNCAGENTS_DAEMON_GRACE_MS: "2000" };
-    const settings = { "asyncagents.keepWorking": 0 };
-    workbench = await start.window({ model, home, folder, env, settings });
-  });
-
-  it("[BKG-3] with the setting 0, the daemon, the server and the running task end soon after the window", async function () {
-    await workbench.runCommand("Async Agents: Launch Task");
-    await workbench.quickInput.choose("general");
-    await workbench.quickInput.shows("Enter a prompt.");
-    await workbench.quickInput.enter("Write chapter 1");
-    const request = await model.waitForRequest(({ step }) => step.gate === "Write chapter 1");
-    const [daemon = 0, server] = [state.daemonPid(), state.server()];
-    assert.ok(server && isAlive(daemon));
-
-    await closeWindow(workbench);
-    const processes = { daemon, server: server.pid };
-    for (const [name, pid] of Object.entries(processes))
-      await until(`the end of the ${name}`, () => !isAlive(pid));
-    assert.match(state.log(), /Stopping all tasks in .*: no window has had it open/);
-    assert.ok(request.aborted);
-  });
-});
-
 function stateOf(home: string, folder: string): DaemonState {
   return new DaemonState(join(home, ".local", "state", "opencode-async-agents"), realpathSync(folder));
 }

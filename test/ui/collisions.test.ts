@@ -95,26 +95,4 @@ describe("two tasks that change the same file, in a real editor", () => {
     await changed.waitFor();
     await takePictures(workbench, "collision-changes");
   });
-
-  it("marks nothing and notifies nobody if the setting is off", async () => {
-    await workbench.runCommand("View: Close All Editors");
-    await workbench.changeSettings({ "asyncagents.collisions": "off" });
-    const description = "Whisper the last line";
-    const second = await launch(description, [
-      ...edit("list.txt", "THREE", "three", "off"),
-      { text: "Done." },
-    ]);
-    await model.waitForRequest(({ step }) => step.gate === "off");
-    const first = await launch("Whisper the first line", [
-      ...edit("list.txt", "ONE", "one"),
-      { text: "Done." },
-    ]);
-    await ended(launcher, first.id);
-    model.release("off");
-    await ended(launcher, second.id);
-    const row = workbench.treeItem(description).and(workbench.page.locator('[aria-label*="completed"]'));
-    await row.waitFor();
-    assert.doesNotMatch((await row.getAttribute("aria-label")) ?? "", /also changed/);
-    assert.equal(await workbench.notification("Whisper").count(), 0);
-  });
 });
