@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
-import { createSession, notices } from "../support/engine.ts";
+import { createSession } from "../support/engine.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
 import {
   lastUserText,
@@ -147,37 +147,6 @@ describe("adopting subagents that others launched, in a real editor", () => {
     await takePictures(workbench, "adopt-resume-box");
     await workbench.quickInput.cancel();
     await row("Write the notes, idle, general, OpenCode").waitFor();
-  });
-
-  it("a running subagent is followed to its end, and its parent gets no notice", async () => {
-    await workbench.contextMenu(row("Look around"), "Adopt Subagent");
-    await workbench.notification('"Look around" is now your task and continues its work.').waitFor();
-    await row("Look around, running, general, OpenCode").waitFor({ state: "detached" });
-    await row("Look around, running, general").waitFor();
-    await pictures("adopt-at-work");
-    model.release("look");
-    await row("Look around, completed").waitFor();
-    await until("the end of the parent's turn", async () => {
-      const busy = (await (await server.fetch("/session/status")).json()) as object;
-      return !(parent in busy);
-    });
-    const told = await notices(server, parent);
-    assert.deepEqual(
-      told.filter(({ line }) => line.includes("Look around")),
-      [],
-    );
-  });
-
-  it("a failed subagent is adopted from its panel, and can be retried", async () => {
-    await show("Count the files");
-    const foot = workbench.webviewFrame().getByRole("contentinfo");
-    // This window doesn't know how it ended.
-    await foot.getByRole("button", { name: "Adopt and Resume" }).waitFor();
-    await inPanel("button", "Adopt").click();
-    await row("Count the files, failed, general").waitFor();
-    await foot.getByText("The key was refused").waitFor();
-    await inPanel("button", "Retry").waitFor();
-    await takePictures(workbench, "adopt-failed");
   });
 
   it("several rows are adopted at once, cleared, and restored", async () => {

@@ -198,31 +198,6 @@ describe("launching from the editor, the explorer and source control", () => {
       assert.match(text, /unsaved\(\)/);
       await workbench.tab("Untitled-").waitFor({ state: "detached" });
     });
-
-    it("a problem is sent to an agent by its quick fix", async () => {
-      await workbench.openFile("broken.json");
-      await workbench.page.locator(".squiggly-error").first().waitFor();
-      await keys("F8");
-      await workbench.page.locator(".marker-widget").waitFor();
-      await keys("Escape");
-      const fix = workbench.page.locator(".action-widget", { hasText: "Launch Agent on This Problem…" });
-      // The editor accepts the key only once the problem's widget is closed.
-      await until("the quick fix", async () => {
-        await keys("Control+Period");
-        return fix.waitFor({ timeout: 3_000 }).then(
-          () => true,
-          () => false,
-        );
-      });
-      await takePictures(workbench, "editor-problem");
-      await fix.getByText("Launch Agent on This Problem…").click();
-      await workbench.quickInput.shows("Launch on the problem in broken.json:1: Agent");
-      await chooseAgent();
-      await workbench.quickInput.enter("Repair it.");
-      const text = await told("Repair it.");
-      assert.match(text, /broken\.json:1:11: error json\(\d+\): Value expected/);
-      assert.match(text, /1: \{ "name": \}/);
-    });
   });
 
   describe("the explorer", () => {
@@ -257,16 +232,6 @@ describe("launching from the editor, the explorer and source control", () => {
       const text = await told("Compare them.");
       assert.match(text, /def login/);
       assert.match(text, /"name"/);
-    });
-
-    it("a binary file is refused with a message that names it", async () => {
-      await workbench.contextMenu(row("data.bin"), "Launch Agent on This…");
-      const refusal = workbench.notification(
-        '"data.bin" is a binary file. Select text files, images or PDFs.',
-      );
-      await refusal.locator(".codicon-warning").waitFor();
-      await takePictures(workbench, "editor-binary");
-      await workbench.runCommand("Notifications: Clear All Notifications");
     });
   });
 

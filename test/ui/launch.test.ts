@@ -267,29 +267,6 @@ describe("launching in a real editor", () => {
       await closeEditors();
     });
 
-    it("stays in the box and in the editor if no server responds, and is launched once the server is back", async () => {
-      await askForPrompt();
-      await workbench.quickInput.write("Survive the crash.");
-      await server.kill();
-      await workbench.page.getByText("The connection was lost").waitFor();
-      await inBox("Enter");
-      await workbench.quickInput.shows("No OpenCode server responds");
-      assert.equal(await typed(), "Survive the crash.");
-      await workbench.screenshot("launch-problem-dark");
-      await button("Write in an Editor").click();
-      await promptEditor();
-      await keys("Control+Enter");
-      await workbench.notification("No OpenCode server responds").waitFor();
-      await workbench.screenshot("prompt-editor-problem-dark");
-      await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).waitFor();
-      await server.restart();
-      await workbench.runCommand("Notifications: Clear All Notifications");
-      await workbench.page.locator(".view-line", { hasText: "Survive the crash." }).click();
-      await keys("Control+Enter");
-      await request("Survive the crash.");
-      await noPromptEditor();
-    });
-
     it("is refused with the value of a default model that is none, and stays in the box", async () => {
       await workbench.changeSettings({ "asyncagents.defaultModel": "nonsense" });
       await askForPrompt();

@@ -223,16 +223,6 @@ describe("reviewing what a task changed, in a real editor", () => {
     await clearNotifications();
   });
 
-  it("leaves a file alone that another running task has changed, and names that task", async () => {
-    await rowAction("shared.js", "Revert Changes");
-    const told = workbench.notification(
-      `src/shared.js: also changed by "${SIBLING}", which is still running`,
-    );
-    await told.waitFor();
-    assert.equal(content("src/shared.js"), lines("TWO", "SIX"));
-    await clearNotifications();
-  });
-
   it("keeps the user's later changes in other lines", async () => {
     writeFileSync(at("src/printer.js"), lines("TWO", "SEVEN"));
     await rowAction("printer.js", "Revert Changes");
