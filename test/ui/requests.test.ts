@@ -284,6 +284,35 @@ describe("agents' requests in a real editor", () => {
     );
   });
 
+  /** A task whose agent calls OpenCode's tool for subagents. */
+  async function delegate(description: string): Promise<void> {
+    const args = { description: "Look", prompt: "Look.", subagent_type: "general" };
+    const { id } = await launcher.engine.launch({
+      prompt: script([{ tools: [{ name: "task", args }] }, { text: "Done." }], "Look around. "),
+      description,
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+    });
+    await ended(launcher, id);
+    await workbench.row(`${description}, completed, general`).waitFor();
+  }
+
+  it("the window reports once that the user's own server refuses subagents, and says what to set", async () => {
+    await delegate("List the exports");
+    const warning = workbench.notification(
+      'OpenCode didn\'t allow task "List the exports" to use a subagent because of its depth limit. Set "subagent_depth": 2',
+    );
+    await workbench.showNotifications();
+    await warning.waitFor();
+    await takePictures(workbench, "subagent-refused");
+    await warning.getByRole("button", { name: "Show Output" }).click();
+    await workbench.webviewFrame().getByText("Done.", { exact: true }).waitFor();
+
+    await delegate("List the imports");
+    assert.equal(await workbench.notification("to use a subagent because of its depth limit").count(), 0);
+  });
+
   it("Escape keeps the text; after a cancel, the dialog closes, the notification does nothing, and the palette has no request", async () => {
     const task = await launch("Be stopped", [bash("touch stopped.txt")]);
     await workbench.notification("touch stopped.txt").waitFor();

@@ -20,7 +20,7 @@ function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): 
 const [LEXER, PARSER, PRINTER, DOCS] = ["Fix the lexer", "Test the parser", "Port the printer", "Write docs"];
 const ALL = [LEXER, PARSER, PRINTER, DOCS] as const;
 
-describe("what is unread and what is queued, in a real editor", function () {
+describe("what is unread, queued and cleared, in a real editor", function () {
   let model: ScriptedModel;
   let workbench: Workbench;
 
@@ -171,5 +171,62 @@ describe("what is unread and what is queued, in a real editor", function () {
     await titleButton("Launch Task").click();
     await workbench.quickInput.shows("Select an agent");
     await workbench.quickInput.cancel();
+  });
+
+  describe("cleared tasks", () => {
+    const clear = (prompt: string): Promise<void> =>
+      workbench.contextMenu(row(prompt), "Clear from Task List");
+
+    const inDialog = (text: string, button: string): Promise<void> =>
+      workbench.dialog(text).locator(".monaco-button", { hasText: button }).click();
+
+    it("are out of sight until the filter shows them, in a collapsed group that stays after a reload", async () => {
+      // The row of an output that is open is shown, also in the collapsed group.
+      await workbench.runCommand("View: Close All Editors");
+      for (const prompt of [LEXER, PARSER]) {
+        await clear(prompt);
+        await row(prompt).waitFor({ state: "detached" });
+      }
+      await titleButton("Filter and Sort").click();
+      const option = workbench.quickInput.items.filter({ hasText: "Cleared Tasks" });
+      await option.click();
+      await row("Cleared, 2").waitFor();
+      await takePictures(workbench, "filter-cleared");
+      await workbench.quickInput.press("Escape");
+      await row("Cleared, 2").waitFor({ state: "detached" });
+      await workbench.runCommand("Async Agents: Filter and Sort Tasks");
+      await option.click();
+      await workbench.quickInput.accept();
+      await row("Cleared, 2").waitFor();
+      assert.equal(await row(LEXER).count(), 0);
+      await workbench.reload();
+      await row("Cleared, 2").waitFor();
+      await workbench.clickRow(row("Cleared, 2"));
+      await row(LEXER).waitFor();
+      await takePictures(workbench, "cleared");
+    });
+
+    it("a cleared task can be opened and restored, and has no entries for tasks in the list", async () => {
+      const entries = await workbench.menuEntries(row(LEXER));
+      assert.deepEqual(entries, ["Show Output", "Copy Result", "Restore Task", "Delete Task Permanently"]);
+      await workbench.clickRow(row(LEXER));
+      await workbench.tab(LEXER).waitFor();
+      await workbench.contextMenu(row(LEXER), "Restore Task");
+      await row("Cleared, 1").waitFor();
+      await row("Finished Today, 6").waitFor();
+      await row(LEXER).waitFor();
+    });
+
+    it("a deleted task is gone, also for a window that reads everything again", async () => {
+      await workbench.contextMenu(row(PARSER), "Delete Task Permanently");
+      await inDialog("Delete", "Cancel");
+      await row(PARSER).waitFor();
+      await workbench.contextMenu(row(PARSER), "Delete Task Permanently");
+      await inDialog(`Permanently delete "${PARSER}"?`, "Delete");
+      await row("Cleared").waitFor({ state: "detached" });
+      await workbench.runCommand("Async Agents: Connect or Refresh");
+      await row(LEXER).waitFor();
+      assert.equal(await row(PARSER).count(), 0);
+    });
   });
 });
