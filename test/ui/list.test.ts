@@ -11,16 +11,22 @@ import { takeHighContrastPicture, takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-/** The model answers each prompt once it is released. */
+const PREVIEWED = ["Cart", "Menu", "Prices"] as const;
+const [CART, MENU, PRICES] = PREVIEWED;
+const LOOP = "Loop";
+
+/** The model answers each prompt but the short ones once it is released. */
 function answer({ messages, title }: Pick<ModelRequest, "messages" | "title">): ScriptStep {
   const prompt = lastUserText(messages);
-  return title ? { text: "A title" } : { text: `Done: ${prompt}`, gate: prompt };
+  if (title) return { text: "A title" };
+  const isShort = PREVIEWED.some((name) => name === prompt);
+  return { text: `Done: ${prompt}`, ...(!isShort && { gate: prompt }) };
 }
 
 const [LEXER, PARSER, PRINTER, DOCS] = ["Fix the lexer", "Test the parser", "Port the printer", "Write docs"];
 const ALL = [LEXER, PARSER, PRINTER, DOCS] as const;
 
-describe("what is unread, queued and cleared, in a real editor", function () {
+describe("the list of a user's own tasks and its outputs, in a real editor", function () {
   let model: ScriptedModel;
   let workbench: Workbench;
 
@@ -227,6 +233,110 @@ describe("what is unread, queued and cleared, in a real editor", function () {
       await workbench.runCommand("Async Agents: Connect or Refresh");
       await row(LEXER).waitFor();
       assert.equal(await row(PARSER).count(), 0);
+    });
+  });
+
+  describe("the preview of outputs", () => {
+    before(async () => {
+      await workbench.runCommand("View: Close All Editors");
+      for (const name of PREVIEWED) {
+        await launch(name);
+        await row(`${name}, completed`).waitFor();
+      }
+    });
+
+    const showsTabs = (...names: readonly string[]): Promise<unknown> =>
+      until(`the tabs ${names.join()}`, async () => {
+        const tabs = await workbench.tab("").allInnerTexts();
+        return tabs.map((text) => text.trim()).join() === names.join();
+      });
+    /** The tab's icon is that of this state. */
+    const showsIcon = (name: string, state: string): Promise<unknown> =>
+      until(`the icon of ${name}`, async () => {
+        const style = await workbench.tab(name).locator(".monaco-icon-label-iconpath").getAttribute("style");
+        return style?.includes(`output-${state}.svg`) ?? false;
+      });
+    const answer = (name: string): Promise<void> =>
+      workbench.webviewFrame().getByText(`Done: ${name}`).waitFor();
+
+    it("single clicks use one panel again, which shows the task's state in its tab", async () => {
+      await workbench.clickRow(row(CART));
+      await answer(CART);
+      await workbench.clickRow(row(MENU));
+      await answer(MENU);
+      await showsTabs(MENU);
+      await showsIcon(MENU, "completed");
+      await takePictures(workbench, "preview");
+    });
+
+    it("a double-click keeps the panel, and so does writing in it", async () => {
+      await workbench.hoverRow(row(PRICES));
+      await row(PRICES).dblclick();
+      await answer(PRICES);
+      await workbench.clickRow(row(CART));
+      await answer(CART);
+      await showsTabs(PRICES, CART);
+      await workbench
+        .webviewFrame()
+        .getByRole("textbox", { name: "Follow-up prompt" })
+        .fill("Half a thought");
+      await workbench.clickRow(row(MENU));
+      await answer(MENU);
+      await showsTabs(PRICES, CART, MENU);
+    });
+
+    it("a pinned tab is kept, and the selected row follows the active panel", async () => {
+      await workbench.runCommand("View: Close All Editors");
+      const selected = workbench.page.locator('.part.sidebar [role="treeitem"][aria-selected="true"]');
+      for (const [name, pin] of [
+        [CART, true],
+        [MENU, false],
+        [PRICES, false],
+      ] as const) {
+        await workbench.clickRow(row(name));
+        await answer(name);
+        if (pin) await workbench.runCommand("View: Pin Editor");
+      }
+      await showsTabs(CART, PRICES);
+      await workbench.tab(CART).click();
+      await selected.and(row(CART)).waitFor();
+      await workbench.tab(PRICES).click();
+      await selected.and(row(PRICES)).waitFor();
+      assert.equal(await selected.count(), 1);
+    });
+
+    it("keys for a task name the one in front of the user first, so that Enter is enough", async () => {
+      const { quickInput } = workbench;
+      const isFirst = async (name: string, title: string): Promise<void> => {
+        await quickInput.shows(title);
+        await quickInput.items.first().filter({ hasText: name }).waitFor();
+      };
+      await workbench.clickRow(row(CART));
+      await answer(CART);
+      await workbench.pressAfterCtrlK("a", "r");
+      await isFirst(CART, "Copy Result");
+      await quickInput.cancel();
+
+      // Without the view, it is the task of the active panel.
+      await workbench.press("Control+Shift+E");
+      await workbench.page.locator(".part.sidebar .composite.title", { hasText: "Explorer" }).waitFor();
+      await workbench.tab(CART).click();
+      await workbench.pressAfterCtrlK("a", "d");
+      await isFirst(CART, "Clear Task");
+      await quickInput.accept();
+      const cleared = workbench.notification(`Cleared "${CART}"`);
+      await cleared.getByRole("button", { name: "Undo" }).click();
+      await workbench.openView();
+      await row(CART).waitFor();
+
+      await launch(LOOP);
+      await workbench.clickRow(row(`${LOOP}, running`));
+      await showsIcon(LOOP, "running");
+      await workbench.pressAfterCtrlK("a", "x");
+      await isFirst(LOOP, "Cancel Task");
+      await quickInput.accept();
+      await row(`${LOOP}, cancelled`).waitFor();
+      await showsIcon(LOOP, "cancelled");
     });
   });
 });
