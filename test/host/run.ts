@@ -19,8 +19,13 @@ try {
   await runInExtensionHost({
     tests: join(bundles, "index.cjs"),
     folder: tempDir("work"),
-    // The editor saves by itself, while tests leave text unsaved.
-    settings: { "asyncagents.server.path": openCodeBinary(), "files.autoSave": "off" },
+    settings: {
+      "asyncagents.server.path": openCodeBinary(),
+      // The end of one test's task would be among the messages that the next test looks at.
+      "asyncagents.notifyUser": "never",
+      // The editor saves by itself, while tests leave text unsaved.
+      "files.autoSave": "off",
+    },
     env: {
       ...hermeticEnv(home, modelConfig(model)),
       [modelUrlVariable]: model.url,
