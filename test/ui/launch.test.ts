@@ -2,16 +2,18 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
+import { startHaltingProxy, type HaltingProxy } from "../support/halting-proxy.ts";
 import type { OpenCodeServer } from "../support/opencode.ts";
 import { lastUserText, type ModelRequest, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { takePictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
-import type { Workbench } from "./support/workbench.ts";
+import { picturesWanted, type Workbench } from "./support/workbench.ts";
 
 const AGENT = "Select an agent";
 const PROMPT = "Enter a prompt.";
+const SLOW = "Fix the lexer";
 const OPTIONS = "Change the options, then launch.";
 const AGENTS = "Each prompt is sent to each selected agent";
 // In a language for which no server is started.
@@ -20,6 +22,7 @@ const SOURCE = "def login():\n    return wait()\n";
 describe("launching in a real editor", () => {
   let model: ScriptedModel;
   let server: OpenCodeServer;
+  let proxy: HaltingProxy;
   let workbench: Workbench;
 
   setUp(async (start) => {
@@ -29,10 +32,13 @@ describe("launching in a real editor", () => {
     const folder = tempDir("work");
     writeFileSync(join(folder, "login.py"), SOURCE);
     server = await start.server({ model, directory: folder });
+    proxy = await startHaltingProxy(server.url);
+    start.stop(() => proxy.close());
     workbench = await start.window({
       server,
       // Notifications would cover parts of the pictures.
       settings: {
+        "asyncagents.server.url": proxy.url,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
@@ -402,6 +408,41 @@ describe("launching in a real editor", () => {
     });
   });
 
+  describe("on a slow server", () => {
+    const launching = (): Locator => workbench.spoken(`${SLOW}, launching…`);
+
+    it("shows a row at once, and gives the prompt back if the launch fails", async () => {
+      const { quickInput } = workbench;
+      const before = proxy.requests.length;
+      const isSent = (): boolean =>
+        proxy.requests.slice(before).some((request) => request.startsWith("POST /session"));
+      proxy.decide((request) => (request.startsWith("POST /session") ? "mute" : "pass"));
+      await workbench.runCommand("Async Agents: Launch Task");
+      await quickInput.choose("general");
+      await quickInput.shows("Prompt for general");
+      await quickInput.enter(SLOW);
+      await launching().waitFor();
+      await quickInput.widget.waitFor({ state: "hidden" });
+      await until("the request", isSent);
+      await takePictures(workbench, "launching");
+      proxy.decide(() => "pass");
+      proxy.sever();
+      await quickInput.shows("Prompt for general");
+      await until("the prompt", async () => (await quickInput.input.inputValue()) === SLOW);
+      await launching().waitFor({ state: "detached" });
+    });
+
+    it("the row becomes that of the task", async () => {
+      const { quickInput } = workbench;
+      await workbench.runCommand("Async Agents: Launch Task");
+      await quickInput.choose("general");
+      await quickInput.shows("Prompt for general");
+      await quickInput.enter(SLOW);
+      await workbench.row(`${SLOW}, completed`).waitFor();
+      await launching().waitFor({ state: "detached" });
+    });
+  });
+
   describe("elsewhere", () => {
     it("a follow-up is written in an editor too", async () => {
       await workbench.contextMenu(workbench.treeItem("Write two lines"), "Resume Task…");
@@ -437,6 +478,8 @@ describe("launching in a real editor", () => {
         .filter({ hasText: /wait/ })
         .waitFor();
     });
+
+    if (!picturesWanted) return;
 
     it("each step is shown in high contrast", async () => {
       await workbench.page.emulateMedia({ forcedColors: "active" });
