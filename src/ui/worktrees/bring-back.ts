@@ -34,7 +34,10 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   const planned = await planBringBack(task, folder);
   if (planned.plan.files.length === 0)
     return inform(
-      vscode.l10n.t('"{0}" has nothing to bring back: the folder already has its changes.', nameOf(task)),
+      vscode.l10n.t(
+        '"{0}" has nothing to bring back: the folder already has its changes. Clean Up Worktrees can remove its worktree.',
+        nameOf(task),
+      ),
     );
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
