@@ -184,14 +184,14 @@ describe("bringing an isolated task's work back", () => {
     assert.equal(outcome(task), undefined);
   });
 
-  for (const [take, expected] of [
-    ["mine", /^mine\n$/],
-    ["agents", /^agent\n$/],
-    ["markers", /^<{7} Your changes\nmine\n={7}\nagent\n>{7} Changes by the agent\n$/],
-  ] as const)
-    it(`[ISO-5] says which files conflict, and resolves one as chosen: ${take}`, async () => {
-      const task = await launched("echo agent > both.txt; echo new > new.txt");
-      repository.write("both.txt", "mine\n");
+  it("[ISO-5] says which files conflict, and resolves one as chosen", async () => {
+    const task = await launched("echo agent > both.txt; echo new > new.txt");
+    repository.write("both.txt", "mine\n");
+    for (const [take, expected] of [
+      ["mine", /^mine\n$/],
+      ["agents", /^agent\n$/],
+      ["markers", /^<{7} Your changes\nmine\n={7}\nagent\n>{7} Changes by the agent\n$/],
+    ] as const) {
       const planned = await plan(task);
       assert.deepEqual(
         planned.files.map(({ path, conflict }) => [path, conflict]),
@@ -200,13 +200,15 @@ describe("bringing an isolated task's work back", () => {
           ["new.txt", undefined],
         ],
       );
-      await bring(task, planned, [
+      const done = await bring(task, planned, [
         { path: "both.txt", take },
         { path: "new.txt", take: "merged" },
       ]);
       assert.match(read("both.txt"), expected);
       assert.equal(outcome(task), "broughtBack");
-    });
+      await window.engine.worktreeWork.undoBringBack(task.id, done);
+    }
+  });
 
   it("is undone, and open again, even if its worktree can't be made again, which the error says", async () => {
     const task = await launched("echo new > new.txt");

@@ -4,7 +4,10 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "
 import { delimiter, join } from "node:path";
 import type { BringBackPlan, BroughtBack } from "../../src/engine/bring-back.ts";
 import type { Task } from "../../src/engine/task.ts";
+import { isAlive } from "../../src/state/processes.ts";
 import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
+import { notices } from "../support/engine.ts";
+import { processIn } from "../support/process.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
@@ -58,6 +61,9 @@ exec "${this.real}" "$@"
   }
 }
 
+/** The same in all windows, so that their folders share a server. */
+const MAX_DEPTH = 2;
+
 describe("worktrees, when processes are killed", function () {
   this.timeout(240_000);
   let model: ScriptedModel;
@@ -80,7 +86,7 @@ describe("worktrees, when processes are killed", function () {
     const { place, env } = await DaemonDesk.open(model, { directory });
     const path = `${git.bin}${delimiter}${env["PATH"]}`;
     desk = new DaemonDesk({ ...place, env: { ...env, PATH: path } });
-    window = desk.window();
+    window = desk.window({ maxDepth: MAX_DEPTH });
     await window.folder.calls.connect();
   });
   after(async () => {
@@ -270,5 +276,73 @@ describe("worktrees, when processes are killed", function () {
       ],
     );
     await clear(task);
+  });
+
+  it("a daemon that is killed leaves a task in one to the next daemon, which follows it, serves its agent the tools, and notifies the parent once", async () => {
+    const own = desk.elsewhere(makeRepository().directory);
+    const window = own.window({ maxDepth: MAX_DEPTH });
+    const { calls } = window.folder;
+    await calls.connect();
+    const parent = await calls.ensureSession();
+    const inner = { prompt: script([{ text: "Inside." }]), agent: "general" };
+    const { id, worktree } = await calls.launch({
+      prompt: script([
+        { gate: "killed", tools: [{ name: "asyncagents_task", args: inner }] },
+        { text: "Done." },
+        { text: "Seen." },
+      ]),
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+      isolation: "worktree",
+    });
+    await model.waitForRequest(({ sessionID }) => sessionID === id);
+    const daemon = desk.daemonPid() ?? assert.fail("There is no daemon");
+    process.kill(daemon, "SIGKILL");
+    await until("the loss", () => window.folder.connection() !== "connected");
+    await until("the folder", () => window.folder.connection() === "connected");
+    assert.notEqual(desk.daemonPid(), daemon);
+    assert.deepEqual(window.folder.tasks.get(id)?.worktree, worktree);
+    model.release("killed");
+    const { task, changes } = await calls.output(id, { block: true });
+    assert.deepEqual([task.status, changes?.files], ["completed", []]);
+    const child = await until("the task inside", () =>
+      [...window.folder.tasks.values()].find(({ parentSessionID }) => parentSessionID === id),
+    );
+    assert.equal((await calls.output(child.id, { block: true })).task.status, "completed");
+    await until("the notice", () => window.folder.tasks.get(id)?.notice.state === "delivered");
+    assert.equal((await notices(own, parent)).length, 1);
+    window.close();
+  });
+
+  it("[ISO-2] if a daemon is killed that sets one up, the command ends with it, the next one runs it again, and then sends the prompt", async () => {
+    const command = "echo $$ >> runs; echo $$ > pid; until [ -e go ]; do sleep 0.05; done";
+    const setup = { command, isAllowed: true, timeout: 60_000 };
+    const window = desk.elsewhere(makeRepository().directory).window({
+      maxDepth: MAX_DEPTH,
+      isolation: { default: "worktree", startFrom: "whatYouSee", include: undefined, setup },
+    });
+    const { calls } = window.folder;
+    await calls.connect();
+    const task = await calls.launch({
+      prompt: script([{ text: "Done." }]),
+      agent: "general",
+      parentSessionID: await calls.ensureSession(),
+      launchedBy: "person",
+    });
+    const { id } = task;
+    const worktree = treeOf(task).directory;
+    const first = await processIn(join(worktree, "pid"));
+    process.kill(desk.daemonPid() ?? assert.fail("There is no daemon"), "SIGKILL");
+    await until("the end of the command", () => !isAlive(first));
+    await until("the next run", async () => (await processIn(join(worktree, "pid"))) !== first);
+    assert.equal(model.requests.filter(({ sessionID }) => sessionID === id).length, 0);
+    assert.equal(window.folder.tasks.get(id)?.worktree?.setup, "pending");
+    writeFileSync(join(worktree, "go"), "");
+    const { task: done } = await calls.output(id, { block: true });
+    assert.equal(done.status, "completed");
+    assert.equal(readFileSync(join(worktree, "runs"), "utf8").trim().split("\n").length, 2);
+    assert.equal(model.requests.filter(({ sessionID }) => sessionID === id).length, 1);
+    window.close();
   });
 });

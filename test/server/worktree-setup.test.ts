@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Refusal } from "../../src/engine/errors.ts";
 import type { Refused } from "../../src/engine/folder-changes.ts";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
 import type { IsolationSettings, SetupSettings } from "../../src/engine/settings.ts";
 import type { Task } from "../../src/engine/task.ts";
+import { isAlive } from "../../src/state/processes.ts";
 import { inFolder, startAgentServer, type AgentServer } from "../support/agent-tools.ts";
-import { DaemonDesk } from "../support/daemon.ts";
 import { createSession, ended, openWindow, type EngineWindow } from "../support/engine.ts";
+import { processIn } from "../support/process.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
-import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { script, type ScriptedModel } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
 
@@ -24,24 +25,6 @@ function isolated(setup?: Partial<SetupSettings>, include?: readonly string[]): 
 }
 
 const worktreeOf = ({ worktree }: Task): string => worktree?.directory ?? assert.fail("It has no worktree");
-
-/** The process that a setup command wrote into `pid`, once it is there. */
-function processOf(worktree: string): Promise<number> {
-  const file = join(worktree, "pid");
-  return until(
-    "the setup command",
-    () => existsSync(file) && (Number(readFileSync(file, "utf8")) || undefined),
-  );
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 describe("setting up a worktree", () => {
   let model: ScriptedModel;
@@ -136,7 +119,7 @@ describe("setting up a worktree", () => {
     const task = await ended(window, id);
     assert.equal(task.status, "error");
     assert.match(task.error?.message ?? "", /took longer than/);
-    const pid = await processOf(worktreeOf(task));
+    const pid = await processIn(join(worktreeOf(task), "pid"));
     await until("the end of the command", () => !isAlive(pid));
     assert.equal(requestsOf(id), 0);
   });
@@ -144,7 +127,7 @@ describe("setting up a worktree", () => {
   it("[ISO-2] cancelling the task kills the command", async () => {
     isolation = isolated({ command: "sleep 600 & echo $! > pid; wait" });
     const task = await launch();
-    const pid = await processOf(worktreeOf(task));
+    const pid = await processIn(join(worktreeOf(task), "pid"));
     assert.equal(window.engine.get(task.id)?.progress?.phase, "setting-up");
     assert.equal((await window.engine.cancel(task.id)).status, "cancelled");
     await until("the end of the command", () => !isAlive(pid));
@@ -202,51 +185,11 @@ describe("setting up a worktree", () => {
     ] as const) {
       await window.engine.worktreeWork.remove(id);
       const making = assert.rejects(window.engine.worktreeWork.remake(id, signal), /was cancelled/);
-      const pid = await processOf(worktree);
+      const pid = await processIn(join(worktree, "pid"));
       cancel();
       await making;
       await until("the end of the command", () => !isAlive(pid));
       rmSync(join(worktree, "pid"));
     }
-  });
-});
-
-describe("a daemon that sets up a worktree", function () {
-  this.timeout(120_000);
-  let model: ScriptedModel;
-  let desk: DaemonDesk | undefined;
-
-  before(async () => {
-    model = await startScriptedModel();
-  });
-  afterEach(() => desk?.close());
-  after(() => model?.stop());
-
-  it("[ISO-2] if it is killed, the command ends with it, the next one runs it again, and then sends the prompt", async () => {
-    const { directory } = makeRepository();
-    desk = await DaemonDesk.open(model, { directory });
-    const command = "echo $$ >> runs; echo $$ > pid; until [ -e go ]; do sleep 0.05; done";
-    const window = desk.window({ isolation: isolated({ command }) });
-    const { calls } = window.folder;
-    await calls.connect();
-    const task = await calls.launch({
-      prompt: script([{ text: "Done." }]),
-      agent: "general",
-      parentSessionID: await calls.ensureSession(),
-      launchedBy: "person",
-    });
-    const { id } = task;
-    const worktree = worktreeOf(task);
-    const first = await processOf(worktree);
-    process.kill(desk.daemonPid() ?? assert.fail("There is no daemon"), "SIGKILL");
-    await until("the end of the command", () => !isAlive(first));
-    await until("the next run", async () => (await processOf(worktree)) !== first);
-    assert.equal(model.requests.filter(({ sessionID }) => sessionID === id).length, 0);
-    assert.equal(window.folder.tasks.get(id)?.worktree?.setup, "pending");
-    writeFileSync(join(worktree, "go"), "");
-    const { task: done } = await calls.output(id, { block: true });
-    assert.equal(done.status, "completed");
-    assert.equal(readFileSync(join(worktree, "runs"), "utf8").trim().split("\n").length, 2);
-    assert.equal(model.requests.filter(({ sessionID }) => sessionID === id).length, 1);
   });
 });

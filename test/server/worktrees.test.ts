@@ -13,15 +13,9 @@ import {
   type AgentServer,
   type AgentWindow,
 } from "../support/agent-tools.ts";
-import { DaemonDesk } from "../support/daemon.ts";
 import { createSession, ended, notices } from "../support/engine.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
-import {
-  script,
-  startScriptedModel,
-  type ScriptedModel,
-  type ScriptStep,
-} from "../support/scripted-model.ts";
+import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -336,54 +330,5 @@ describe("a task in a worktree", () => {
     await launch([{ text: "Unrelated." }], { isolation: "folder" });
     assert.equal(window.engine.session(own), undefined);
     inside.dispose();
-  });
-});
-
-describe("a daemon with a task in a worktree", function () {
-  this.timeout(120_000);
-  let model: ScriptedModel;
-  let desk: DaemonDesk | undefined;
-
-  before(async () => {
-    model = await startScriptedModel();
-  });
-  afterEach(() => desk?.close());
-  after(() => model?.stop());
-
-  it("that is killed leaves the task to the next one, which follows it, serves its agent the tools, and notifies the parent once", async () => {
-    const { directory } = makeRepository();
-    desk = await DaemonDesk.open(model, { directory });
-    const window = desk.window({ maxDepth: 2 });
-    const { calls } = window.folder;
-    await calls.connect();
-    const parent = await calls.ensureSession();
-    const inner = { prompt: script([{ text: "Inside." }]), agent: "general" };
-    const { id, worktree } = await calls.launch({
-      prompt: script([
-        { gate: "killed", tools: [{ name: "asyncagents_task", args: inner }] },
-        { text: "Done." },
-        { text: "Seen." },
-      ]),
-      agent: "general",
-      parentSessionID: parent,
-      launchedBy: "person",
-      isolation: "worktree",
-    });
-    await model.waitForRequest(({ sessionID }) => sessionID === id);
-    const daemon = desk.daemonPid() ?? assert.fail("There is no daemon");
-    process.kill(daemon, "SIGKILL");
-    await until("the loss", () => window.folder.connection() !== "connected");
-    await until("the folder", () => window.folder.connection() === "connected");
-    assert.notEqual(desk.daemonPid(), daemon);
-    assert.deepEqual(window.folder.tasks.get(id)?.worktree, worktree);
-    model.release("killed");
-    const { task, changes } = await calls.output(id, { block: true });
-    assert.deepEqual([task.status, changes?.files], ["completed", []]);
-    const child = await until("the task inside", () =>
-      [...window.folder.tasks.values()].find(({ parentSessionID }) => parentSessionID === id),
-    );
-    assert.equal((await calls.output(child.id, { block: true })).task.status, "completed");
-    await until("the notice", () => window.folder.tasks.get(id)?.notice.state === "delivered");
-    assert.equal((await notices(desk, parent)).length, 1);
   });
 });

@@ -99,8 +99,8 @@ export class DaemonDesk extends DaemonState {
   }
 
   /** Another folder of the same user. */
-  elsewhere(): DaemonDesk {
-    return new DaemonDesk({ ...this.place, directory: tempDir("work") }, this.windows, this.clock);
+  elsewhere(directory = tempDir("work")): DaemonDesk {
+    return new DaemonDesk({ ...this.place, directory }, this.windows, this.clock);
   }
 
   /**

@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { until } from "./wait.ts";
 
 /** A process and all of its child processes, which end together. */
 export interface ProcessGroup {
@@ -71,4 +73,9 @@ function exitOnSignals(): void {
     ["SIGHUP", 129],
   ] as const)
     if (process.listenerCount(name) === 0) process.once(name, () => process.exit(code));
+}
+
+/** The process that a command writes into this file, once it is there. */
+export function processIn(file: string): Promise<number> {
+  return until("the command", () => existsSync(file) && (Number(readFileSync(file, "utf8")) || undefined));
 }
