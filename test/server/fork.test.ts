@@ -415,8 +415,8 @@ describe("Forks", () => {
       assert.equal(`${preamble}\n\n${text}`, preview.text);
     });
 
-    for (const way of REBUILDING) {
-      it(`[FRK-6] by ${way}: as text, messages are labelled by who spoke`, async () => {
+    for (const way of REBUILDING)
+      it(`[FRK-6] [FRK-7] by ${way}: as text, messages are labelled by who spoke, and calls show the first 200 characters of their arguments`, async () => {
         await forks.seed(spoken(...turns));
         const { text = "", native, heard } = await forks.forked(way);
         assert.match(
@@ -425,17 +425,11 @@ describe("Forks", () => {
         );
         assert.equal(native.length > 0, way === "replay");
         assert.equal(heard.length, 40 * 3);
-      });
-
-      it(`[FRK-7] by ${way}: as text, calls show the first 200 characters of their arguments`, async () => {
-        await forks.seed(spoken(...turns));
-        const { text = "" } = await forks.forked(way);
         const full = JSON.stringify({ path: "p".repeat(189) });
         assert.equal(full.length, 200);
         assert.ok(text.includes(`\n[Tool: read] ${full}\n[Result of call_0] done`), text.slice(0, 1_000));
         assert.ok(text.includes(`\n[Tool: read] ${full.slice(0, -2)}pp…\n[Result of call_2] done`));
       });
-    }
 
     it("no compaction because of the tokens of the copied messages, even with a smaller model", async () => {
       const usage = { prompt_tokens: 150_000, completion_tokens: 10, total_tokens: 150_010 };
