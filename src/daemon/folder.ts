@@ -13,7 +13,7 @@ import { OpenCodeConnection } from "../opencode/connection.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
 import { DATABASE } from "../opencode/server-program.ts";
-import { withoutPassword } from "../opencode/server-url.ts";
+import { parseServerUrl, withoutPassword } from "../opencode/server-url.ts";
 import type { ServerEvents } from "../opencode/server-events.ts";
 import type { ConversationMessage } from "../protocol/output.ts";
 import type {
@@ -200,8 +200,12 @@ export class DaemonFolder implements FolderService, Disposable {
    * @param isAlone whether at most one window has the folder open
    */
   isFree(isAlone: boolean): boolean {
-    const { kind } = this.connection.state;
-    return kind === "failed" || (isAlone && (kind === "disconnected" || this.engine.isSettled()));
+    if (this.connection.state.kind === "failed") return true;
+    if (!isAlone) return false;
+    // Until the tasks have been read, the engine knows none of those that the folder may be about to rejoin.
+    return this.connecting.state.kind === "connected"
+      ? this.engine.isSettled()
+      : !this.state.isUsed || this.state.loadUnsettled().length === 0;
   }
 
   /** These settings with the server that the folder has now. */
@@ -347,7 +351,8 @@ function serverOf({ server: { url, path, ownDatabase } }: FolderSettings): strin
 }
 
 function hasPassword({ server: { url }, password }: FolderSettings): boolean {
-  return password !== undefined || (url !== undefined && withoutPassword(url) !== url);
+  const parsed = url === undefined ? undefined : parseServerUrl(url);
+  return password !== undefined || (parsed !== undefined && "url" in parsed && parsed.password !== undefined);
 }
 
 function passwordsOf({ server, password }: FolderSettings): string {

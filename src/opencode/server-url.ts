@@ -38,13 +38,12 @@ export function parseServerUrl(text: string): ServerUrl | ConnectionFailure {
 }
 
 /**
- * The address without its password, to be kept in a file. Of a text that isn't such an address nothing is kept, as anything
- * in it may be a password.
+ * The address without its password, to be compared or kept in a file: the same for all ways to write it. Of a text that
+ * isn't such an address nothing is kept, as anything in it may be a password.
  */
 export function withoutPassword(text: string): string {
   const parsed = parseServerUrl(text);
   if ("code" in parsed) return "invalid";
-  if (parsed.password === undefined) return text;
   const url = new URL(text.trim());
   url.password = "";
   return url.href;

@@ -32,13 +32,15 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
     return entry && (await mayBeLiving(entry)) ? entry.token : undefined;
   };
   const reopen = async (): Promise<void> => {
+    let haveAll = true;
     for (const folder of folders) {
       const path = await realpath(folder).catch(() => undefined);
       // A worktree of a task may have been removed.
       if (path === undefined) folders.delete(folder);
-      else await reopenFolder(stateFolder, path, { onlyIfUsed: true });
+      // The next look tries it again.
+      else await reopenFolder(stateFolder, path, { onlyIfUsed: true }).catch(() => (haveAll = false));
     }
-    token = await living();
+    if (haveAll) token = await living();
   };
   const look = async (): Promise<void> => {
     const present = await living();

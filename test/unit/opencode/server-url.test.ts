@@ -25,8 +25,8 @@ describe("Server URL", () => {
   });
 
   for (const [text, kept] of [
-    ["http://127.0.0.1:4096", "http://127.0.0.1:4096"],
-    [" http://me@localhost/ ", " http://me@localhost/ "],
+    ["http://127.0.0.1:4096", "http://127.0.0.1:4096/"],
+    [" http://me@localhost/ ", "http://me@localhost/"],
     ["http://me:secret@127.0.0.1:1", "http://me@127.0.0.1:1/"],
     ["http://:secret@127.0.0.1:1/", "http://127.0.0.1:1/"],
     ["me:secret@127.0.0.1:1", "invalid"],
