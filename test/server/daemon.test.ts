@@ -145,7 +145,7 @@ describe("the daemon", function () {
   });
 
   it("[BKG-4] killed after settings changed that a new server would get, keeps the same server until it disconnects", async () => {
-    const window = await open();
+    const window = await open({}, {});
     const { folder, settings } = window;
     const { id } = await folder.calls.launch(input({ text: "Kept.", gate: "kept" }));
     await asked(id);
