@@ -23,7 +23,8 @@ const results = "test-results";
 /** Two cores that are half busy with another program need most of it. */
 const longestSuite = 75 * 60_000;
 /** The files of tests that take longer than their size suggests. */
-const takesLong = /(daemon|faults|killed-worktrees|connection-own|agent-tools|generated-merges|kill)\.test\.ts$/;
+const takesLong =
+  /(daemon|faults|killed-worktrees|connection-own|agent-tools|generated-merges|kill)\.test\.ts$/;
 
 interface Suite {
   readonly name: string;
