@@ -84,6 +84,7 @@ export function createParts(ports: EnginePorts) {
     ...parts,
     requests,
     guard,
+    waits,
     collisions,
     predictions,
     resume,

@@ -24,6 +24,7 @@ import {
 import type { Subagents } from "./subagents.ts";
 import { isActive, type Task } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
+import type { Waits } from "./waits.ts";
 import type { TurnWatcher } from "./turns.ts";
 import type { WokenTurns } from "./woken-turns.ts";
 
@@ -46,6 +47,7 @@ interface SynchronizerParts {
   readonly catalog: Catalog;
   readonly turns: TurnWatcher;
   readonly guard: BudgetGuard;
+  readonly waits: Waits;
   readonly collisions: Collisions;
   readonly predictions: Predictions;
   readonly ending: Ending;
@@ -117,7 +119,7 @@ export class Synchronizer implements Disposable {
 
   /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
-    const { subagents, turns, guard, notices, confirmed, queue } = this.parts;
+    const { subagents, turns, guard, waits, notices, confirmed, queue } = this.parts;
     this.connected = false;
     this.attempt++;
     queue.disconnect();
@@ -125,6 +127,7 @@ export class Synchronizer implements Disposable {
     subagents.disconnect();
     turns.disconnect();
     guard.disconnect();
+    waits.disconnect();
     notices.disconnect();
     confirmed.disconnect();
   }
@@ -179,8 +182,9 @@ export class Synchronizer implements Disposable {
 
   /** Resumes unfinished work. */
   private async takeUp(): Promise<void> {
-    const { guard, turns, notices, ending, resume, woken, queue, worktrees } = this.parts;
+    const { guard, waits, turns, notices, ending, resume, woken, queue, worktrees } = this.parts;
     guard.connect(this.tookUp);
+    waits.connect();
     this.tookUp = true;
     void worktrees.takeUp();
     await this.loseMissing();

@@ -11,6 +11,7 @@ export class Waits implements Disposable {
   private readonly subscription: Disposable;
   /** Since when tasks have been waiting, by their IDs. */
   private readonly since = new Map<string, number>();
+  private connected = false;
 
   constructor(
     private readonly registry: TaskRegistry,
@@ -19,6 +20,17 @@ export class Waits implements Disposable {
     private readonly logger: Logger,
   ) {
     this.subscription = requests.onDidChange(() => this.note());
+  }
+
+  /** Stores what has ended by now, and from then on what ends. Called once the requests are up to date. */
+  connect(): void {
+    this.connected = true;
+    this.note();
+  }
+
+  /** Another engine may be writing the records from now on. */
+  disconnect(): void {
+    this.connected = false;
   }
 
   dispose(): void {
@@ -36,6 +48,7 @@ export class Waits implements Disposable {
       const from = asked < startedAt ? now : asked;
       this.since.set(sessionID, Math.min(this.since.get(sessionID) ?? now, from));
     }
+    if (!this.connected) return;
     for (const [id, from] of this.since)
       if (!waiting.has(id)) {
         this.since.delete(id);

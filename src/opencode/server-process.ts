@@ -195,7 +195,9 @@ export class ServerProcess {
       );
       if ("failure" in answer) return failures.startFailed(answer.failure, await this.output());
       if (supportOf(answer.version) === "too-new") return failures.tooNew(answer.version);
-      this.state = { ...this.state, version: answer.version };
+      // If the first look failed, the next daemon depends on this one.
+      const processStart = this.state.processStart ?? (await startOf(this.pid).catch(() => undefined));
+      this.state = { ...this.state, processStart, version: answer.version };
       await writeServerState(this.files.state, this.state);
       return undefined;
     } catch (error) {

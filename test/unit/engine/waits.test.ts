@@ -72,6 +72,22 @@ describe("the past times of tasks", () => {
     assert.deepEqual(spans(next, id), waited);
   });
 
+  it("are stored by a connected engine only, as another one may be writing the record", async () => {
+    const window = await open();
+    const id = await launch(window);
+    server.ask(id);
+    await clock.advance(5 * MINUTE);
+    window.engine.disconnect();
+    const written = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
+    const before = written();
+    server.reply(id, "once");
+    await settled();
+    assert.equal(written(), before);
+    await window.engine.connect();
+    await settled();
+    assert.deepEqual(spans(window, id), [["wait", 0, 5]]);
+  });
+
   it("end with the task if it ends while it waits", async () => {
     const window = await open();
     const id = await launch(window);
