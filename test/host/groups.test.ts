@@ -40,6 +40,8 @@ describe("groups and unread results", () => {
     await workspace.open();
     known = new AllTasks(workspace.folders, strictLogger);
     memento = new MemoryMemento();
+    // A task that ends in the millisecond in which the window was opened would count as read.
+    await memento.update("asyncagents.read", { until: Date.now() - 1, ends: {} });
     options = new ListOptions(memento);
     shown = new Set();
     shows = new vscode.EventEmitter();
