@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
-import type { AgentServer } from "../../../src/engine/ports.ts";
-import type { TaskRecord } from "../../../src/engine/task.ts";
+import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -27,22 +26,6 @@ describe("Once a task was stopped", () => {
   const launch = async (parentSessionID: string): Promise<string> =>
     (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy: "agent" })).id;
 
-  /** Holds the server's next call of this method about this session, or its record, until it is released. */
-  function hold(method: "messages" | "prompt" | "permissions" | "saveRecord", about: string): () => void {
-    const real = server[method].bind(server) as (...args: readonly unknown[]) => Promise<unknown>;
-    let release: () => void = () => undefined;
-    const held = async (...args: readonly unknown[]): Promise<unknown> => {
-      const [what] = args as readonly [string | TaskRecord];
-      if ((typeof what === "string" ? what : what.id) === about) {
-        Object.assign(server, { [method]: real });
-        await new Promise<void>((resolve) => (release = resolve));
-      }
-      return real(...args);
-    };
-    Object.assign(server, { [method]: held } satisfies Partial<Record<keyof AgentServer, unknown>>);
-    return () => release();
-  }
-
   const answersTo = (sessionID: string, messageID: string | undefined): readonly string[] =>
     server
       .stored(sessionID)
@@ -51,7 +34,7 @@ describe("Once a task was stopped", () => {
   it("the notice of a subtask that had ended before doesn't make it work again", async () => {
     const above = await launch(parent);
     const below = await launch(above);
-    const release = hold("messages", above);
+    const release = hold(server, "messages", above);
     server.finish(below, "Found it.");
     await settled();
     await window.engine.cancel(above, "person");
@@ -65,7 +48,7 @@ describe("Once a task was stopped", () => {
   it("a turn that such a notice began nevertheless is stopped", async () => {
     const above = await launch(parent);
     const below = await launch(above);
-    const release = hold("prompt", above);
+    const release = hold(server, "prompt", above);
     server.finish(below, "Found it.");
     await settled();
     await window.engine.cancel(above, "person");
@@ -78,7 +61,7 @@ describe("Once a task was stopped", () => {
     settings.maxConcurrentTasks = 2;
     const above = await launch(parent);
     const [done, queued] = [await launch(above), await launch(above)];
-    const release = hold("saveRecord", queued);
+    const release = hold(server, "saveRecord", queued);
     const cancelling = window.engine.cancel(above, "person");
     await settled();
     server.finish(done, "Found it.");
@@ -94,7 +77,7 @@ describe("Once a task was stopped", () => {
     settings.maxConcurrentTasks = 2;
     const above = await launch(parent);
     const [, queued] = [await launch(above), await launch(above)];
-    const release = hold("saveRecord", queued);
+    const release = hold(server, "saveRecord", queued);
     const cancelling = window.engine.cancel(above, "person");
     await settled();
     await server.deleteSession(above);
@@ -120,7 +103,7 @@ describe("Once a task was stopped", () => {
 
   it("nothing begins that it was launching while its permissions were read", async () => {
     const above = await launch(parent);
-    const release = hold("permissions", above);
+    const release = hold(server, "permissions", above);
     const launching = assert.rejects(launch(above), { code: "wrong-status", message: /task was stopped/ });
     await settled();
     await window.engine.cancel(above, "person");
@@ -134,7 +117,7 @@ describe("Once a task was stopped", () => {
     const below = await launch(above);
     server.finish(below, "Found it.");
     await settled();
-    const release = hold("saveRecord", below);
+    const release = hold(server, "saveRecord", below);
     const renaming = window.engine.rename(below, "Another name");
     await settled();
     const resuming = window.engine.resume(below, "More.", { sessionID: above });

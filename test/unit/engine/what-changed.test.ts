@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
+import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -196,13 +197,7 @@ describe("What a command changed", () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
     await settled();
-    const { session } = server;
-    let goOn: () => void = () => undefined;
-    server.session = async (sessionID) => {
-      server.session = session;
-      await new Promise<void>((resolve) => (goOn = resolve));
-      return session.call(server, sessionID);
-    };
+    const goOn = hold(server, "session", id);
     const resuming = window.engine.resume(id, "More.");
     await settled();
     const clearing = assert.rejects(window.engine.clear(id), { code: "still-running" });
@@ -254,13 +249,7 @@ describe("What a command changed", () => {
     const id = await launch(parent);
     server.finish(id, "Done.");
     await settled();
-    const { session } = server;
-    let goOn: () => void = () => undefined;
-    server.session = async (sessionID) => {
-      server.session = session;
-      await new Promise<void>((resolve) => (goOn = resolve));
-      return session.call(server, sessionID);
-    };
+    const goOn = hold(server, "session", id);
     const resuming = window.engine.resume(id, "More.");
     await settled();
     const reading = window.engine.output(id);

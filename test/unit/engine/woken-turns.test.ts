@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { promptText } from "../../support/engine.ts";
+import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
@@ -117,15 +118,7 @@ describe("A completed task that a subtask's notice wakes", () => {
   });
 
   it("counts what it did before that was noticed", async () => {
-    const { saveRecord } = server;
-    let release: () => void = () => undefined;
-    server.saveRecord = async (record) => {
-      if (record.id === above) {
-        server.saveRecord = saveRecord;
-        await new Promise<void>((resolve) => (release = resolve));
-      }
-      return saveRecord.call(server, record);
-    };
+    const release = hold(server, "saveRecord", above);
     server.finish(below, "Found it.");
     await settled();
     server.useTool(above);
