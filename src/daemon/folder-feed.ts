@@ -98,10 +98,8 @@ export class FolderFeed implements Disposable {
   }
 }
 
-function mirrored(session: Session): MirroredSession {
-  return session.task.kind === "task"
-    ? { ...session, task: { kind: "task" } }
-    : { ...session, task: session.task };
+function mirrored({ permission: _permission, task, ...session }: Session): MirroredSession {
+  return { ...session, task: task.kind === "task" ? { kind: "task" } : task };
 }
 
 /** Changes that users wait for are sent immediately: a start, an end, a request, or the outcome of a notice. */

@@ -3,7 +3,7 @@ import { AskFirst, Refusal } from "./errors.ts";
 import { evaluate, isWithin, restrict, sharedDenials } from "./permissions.ts";
 import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
-import type { AgentInfo, PermissionRule } from "./server-model.ts";
+import type { AgentInfo, PermissionRule, Session } from "./server-model.ts";
 import type { Entry } from "./registry.ts";
 import { isStopped, shortID, type TaskRecord } from "./task.ts";
 
@@ -28,63 +28,79 @@ const LAUNCH = "task";
 /** The rules of a session in which no agent has worked yet. */
 const NO_LIMITS: Rules = [{ permission: "*", pattern: "*", action: "allow" }];
 
-/** Reads the current permissions of the agent that makes a call. */
-export async function readCallingAgent(
-  { sessionID, messageID, agent, permitted = [] }: AgentCall,
-  server: Pick<AgentServer, "message" | "permissions" | "session">,
-  catalog: Pick<Catalog, "all">,
-): Promise<CallingAgent> {
-  const [agents, ofSession, message] = await Promise.all([
-    catalog.all(),
-    server.permissions(sessionID),
-    agent === undefined && messageID !== undefined ? server.message(sessionID, messageID) : undefined,
-  ]);
-  const name = agent ?? message?.info.agent ?? (await server.session(sessionID))?.agent;
-  const ofAgent = name === undefined ? NO_LIMITS : agents.find((one) => one.name === name)?.permission;
-  return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
-}
+/** Keeps tasks from being allowed more than the agents that start them. */
+export class AgentPermissions {
+  /** Whether the registry has each session as it is now. */
+  private isCurrent = false;
 
-/**
- * Restricts a task to what the agent that makes a call is allowed, whatever the task was allowed before. For the next
- * turn: OpenCode reads a session's rules when a turn begins.
- */
-export async function limitToCaller(
-  task: Pick<TaskRecord, "id" | "agent">,
-  call: AgentCall,
-  server: Pick<AgentServer, "message" | "permissions" | "session" | "restrict">,
-  catalog: Pick<Catalog, "all">,
-): Promise<void> {
-  const limits = await missingLimits(task, call, server, catalog);
-  if (limits.length > 0) await server.restrict(task.id, limits);
-}
+  constructor(
+    private readonly server: Pick<AgentServer, "message" | "session" | "restrict">,
+    private readonly catalog: Pick<Catalog, "all">,
+    private readonly registry: { session(id: string): Session | undefined },
+  ) {}
 
-/** Throws a {@link Refusal} if a running task is allowed more than the agent that makes a call. */
-export async function requireNoMoreThanCaller(
-  task: Pick<TaskRecord, "id" | "agent">,
-  call: AgentCall,
-  server: Pick<AgentServer, "message" | "permissions" | "session">,
-  catalog: Pick<Catalog, "all">,
-): Promise<void> {
-  if ((await missingLimits(task, call, server, catalog)).length === 0) return;
-  throw new Refusal(
-    "not-allowed",
-    sentence(
-      "Task {0} is allowed more than you are, and a running task can't be limited. Wait for its result, then resume it.",
-      shortID(task.id),
-    ),
-  );
-}
+  /** From now on, the registry hears of each change. */
+  connect(): void {
+    this.isCurrent = true;
+  }
 
-/** The rules without which a task would be allowed more than the agent that makes a call. */
-async function missingLimits(
-  { id, agent }: Pick<TaskRecord, "id" | "agent">,
-  call: AgentCall,
-  server: Pick<AgentServer, "message" | "permissions" | "session">,
-  catalog: Pick<Catalog, "all">,
-): Promise<Rules> {
-  const caller = await readCallingAgent(call, server, catalog);
-  caller.requireMayLaunch(agent);
-  return caller.limits(agent, await server.permissions(id));
+  disconnect(): void {
+    this.isCurrent = false;
+  }
+
+  /** The agent that makes a call, with its current permissions. */
+  async callingAgent({ sessionID, messageID, agent, permitted = [] }: AgentCall): Promise<CallingAgent> {
+    const [agents, session, message] = await Promise.all([
+      this.catalog.all(),
+      this.session(sessionID),
+      agent === undefined && messageID !== undefined ? this.server.message(sessionID, messageID) : undefined,
+    ]);
+    const name = agent ?? message?.info.agent ?? session?.agent;
+    const ofAgent = name === undefined ? NO_LIMITS : agents.find((one) => one.name === name)?.permission;
+    return new CallingAgent(
+      name ?? "",
+      [...(ofAgent ?? []), ...(session?.permission ?? [])],
+      agents,
+      permitted,
+    );
+  }
+
+  /**
+   * Restricts a task to what the agent that makes a call is allowed, whatever the task was allowed before. For the next
+   * turn: OpenCode reads a session's rules when a turn begins.
+   * @param session the task's session, as it is on the server
+   */
+  async limitToCaller(session: Session, agent: string, call: AgentCall): Promise<void> {
+    const limits = await this.missingLimits(session, agent, call);
+    if (limits.length > 0) await this.server.restrict(session.id, limits);
+  }
+
+  /** Throws a {@link Refusal} if a running task is allowed more than the agent that makes a call. */
+  async requireNoMoreThanCaller(
+    { id, agent }: Pick<TaskRecord, "id" | "agent">,
+    call: AgentCall,
+  ): Promise<void> {
+    const session = await this.server.session(id);
+    if (!session || (await this.missingLimits(session, agent, call)).length === 0) return;
+    throw new Refusal(
+      "not-allowed",
+      sentence(
+        "Task {0} is allowed more than you are, and a running task can't be limited. Wait for its result, then resume it.",
+        shortID(id),
+      ),
+    );
+  }
+
+  /** The rules without which a task would be allowed more than the agent that makes a call. */
+  private async missingLimits({ permission }: Session, agent: string, call: AgentCall): Promise<Rules> {
+    const caller = await this.callingAgent(call);
+    caller.requireMayLaunch(agent);
+    return caller.limits(agent, permission);
+  }
+
+  private async session(id: string): Promise<Session | undefined> {
+    return (this.isCurrent ? this.registry.session(id) : undefined) ?? this.server.session(id);
+  }
 }
 
 /**

@@ -10,8 +10,8 @@ import type { RefusedSetup } from "./task-worktrees.ts";
 /** What an agent was refused, and the user can allow. */
 export type Refused = RefusedSubagent | RefusedSetup;
 
-/** A session without its task record, which the task carries. */
-export type MirroredSession = Omit<Session, "task"> & {
+/** A session without its rules, and without its task record, which the task carries. */
+export type MirroredSession = Omit<Session, "permission" | "task"> & {
   readonly task: Exclude<RecordReading, { kind: "task" }> | { readonly kind: "task" };
 };
 

@@ -1,4 +1,4 @@
-import { readCallingAgent, watchForStop } from "./agent-permissions.ts";
+import { watchForStop, type AgentPermissions } from "./agent-permissions.ts";
 import { isStored, type PromptSender } from "./arrival.ts";
 import { BatchIDs } from "./batch-ids.ts";
 import type { BudgetUse } from "./budget-use.ts";
@@ -78,6 +78,7 @@ interface Settled {
 interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" | "random" | "settings"> {
   readonly registry: TaskRegistry;
   readonly catalog: Catalog;
+  readonly permissions: AgentPermissions;
   readonly queue: LaunchQueue;
   readonly forks: ForkBuilder;
   readonly prompts: PromptSender;
@@ -181,7 +182,7 @@ export class Launcher {
     input: LaunchInput,
     defaultAgent: string | undefined,
   ): Promise<{ readonly agent: string; readonly limits: readonly PermissionRule[] }> {
-    const { server, catalog } = this.parts;
+    const { catalog, permissions } = this.parts;
     const { parentSessionID, parentMessageID, callingAgent, launchedBy, permitted } = input;
     if (launchedBy === "person") {
       const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
@@ -193,7 +194,7 @@ export class Launcher {
       agent: callingAgent,
       permitted,
     };
-    const caller = await readCallingAgent(call, server, catalog);
+    const caller = await permissions.callingAgent(call);
     const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
     caller.requireMayLaunch(name);
     return { agent: name, limits: caller.limits(name) };

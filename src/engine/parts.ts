@@ -1,4 +1,5 @@
 import { Adoption } from "./adoption.ts";
+import { AgentPermissions } from "./agent-permissions.ts";
 import { PromptSender } from "./arrival.ts";
 import { BudgetGuard } from "./budget-guard.ts";
 import { BudgetUse } from "./budget-use.ts";
@@ -41,6 +42,7 @@ export function createParts(ports: EnginePorts) {
   const subagents = new Subagents(ports, registry);
   const requests = new Requests(registry, subagents, clock, logger);
   const catalog = new Catalog(server);
+  const permissions = new AgentPermissions(server, catalog, registry);
   const collisions = new Collisions(registry, settings);
   const worktrees = new TaskWorktrees(ports, registry, subagents);
   const predictions = new Predictions(ports, registry, worktrees);
@@ -64,6 +66,7 @@ export function createParts(ports: EnginePorts) {
     registry,
     subagents,
     catalog,
+    permissions,
     budget,
     confirmed,
     notices,

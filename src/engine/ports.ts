@@ -60,8 +60,6 @@ export interface AgentServer {
   createSession(session: NewSession): Promise<Session>;
   /** Undefined if there is no such session (any more). */
   session(sessionID: string): Promise<Session | undefined>;
-  /** The session's own permission rules, without those of its agent. Empty if the session is gone. */
-  permissions(sessionID: string): Promise<readonly PermissionRule[]>;
   /** Appends permission rules to those of a session. */
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void>;
   /** All sessions of the folder, including child sessions and archived ones. */

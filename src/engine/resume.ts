@@ -1,8 +1,7 @@
 import type { Adoption } from "./adoption.ts";
-import { limitToCaller, watchForStop, type AgentCall } from "./agent-permissions.ts";
+import { watchForStop, type AgentCall, type AgentPermissions } from "./agent-permissions.ts";
 import { isStored, type PromptSender } from "./arrival.ts";
 import type { BudgetUse } from "./budget-use.ts";
-import type { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import { freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
@@ -21,7 +20,7 @@ import type { TurnWatcher } from "./turns.ts";
 interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | "logger"> {
   readonly registry: TaskRegistry;
   readonly subagents: Subagents;
-  readonly catalog: Catalog;
+  readonly permissions: AgentPermissions;
   readonly adoption: Adoption;
   readonly budget: BudgetUse;
   readonly notices: Notices;
@@ -101,7 +100,7 @@ export class Resume {
     by: AgentCall | "waited" | undefined,
     requireGoingOn?: () => void,
   ): Promise<void> {
-    const { server, clock, random, registry, catalog, budget, notices, prompts, turns, worktrees } =
+    const { server, clock, random, registry, permissions, budget, notices, prompts, turns, worktrees } =
       this.parts;
     const call = by === "waited" ? undefined : by;
     const at = clock.now();
@@ -110,12 +109,13 @@ export class Resume {
     transition(entry.record, event);
     budget.requireRoomFor(entry);
     await worktrees.requireFor(entry.record.id);
-    if (!(await server.session(entry.record.id))) {
-      const { id } = entry.record;
+    const { id, agent } = entry.record;
+    const session = await server.session(id);
+    if (!session) {
       registry.forget(id);
       throw registry.unknown(id);
     }
-    if (call) await limitToCaller(entry.record, call, server, catalog);
+    if (call) await permissions.limitToCaller(session, agent, call);
     // Resuming discards the previous end, so its notice must be delivered first.
     await notices.deliverNow(entry);
     const before = entry.record;

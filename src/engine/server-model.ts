@@ -14,6 +14,8 @@ export interface Session {
   /** In US dollars. */
   readonly cost: number;
   readonly tokens: TokenUsage;
+  /** The session's own rules, without those of its agent. */
+  readonly permission: readonly PermissionRule[];
   /** The task record of this session, if it is a task. */
   readonly task: RecordReading;
 }

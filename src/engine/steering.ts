@@ -1,6 +1,5 @@
-import { requireNoMoreThanCaller, type AgentCall } from "./agent-permissions.ts";
+import type { AgentCall, AgentPermissions } from "./agent-permissions.ts";
 import { hasArrived, partsOf } from "./arrival.ts";
-import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { invalidArgument, Refusal } from "./errors.ts";
 import { derivedID, freshID } from "./ids.ts";
@@ -29,7 +28,7 @@ export interface SteerOptions {
 
 interface SteeringParts extends Pick<EnginePorts, "server" | "clock" | "random"> {
   readonly registry: TaskRegistry;
-  readonly catalog: Catalog;
+  readonly permissions: AgentPermissions;
   readonly confirmed: ConfirmedPrompts;
   readonly resume: Resume;
   readonly worktrees: TaskWorktrees;
@@ -76,7 +75,7 @@ export class Steering {
 
   /** Must be called from within the task's queue, like the method below. */
   private async send(entry: Entry, text: string, call: AgentCall | undefined): Promise<void> {
-    const { server, clock, random, catalog, confirmed, worktrees } = this.parts;
+    const { server, clock, random, permissions, confirmed, worktrees } = this.parts;
     const { record } = entry;
     const { id, agent, model, startedAt } = record;
     const isRepeatable = call?.callID !== undefined;
@@ -87,7 +86,7 @@ export class Steering {
     if (!isActive(record)) throw notRunning(record);
     if (isQueued(record)) throw notStarted(record);
     await worktrees.requireFor(id);
-    if (call) await requireNoMoreThanCaller(record, call, server, catalog);
+    if (call) await permissions.requireNoMoreThanCaller(record, call);
     entry.steeredBy = messageID;
     const parts = partsOf(messageID, [{ text, metadata: { [STEERING_MARK]: true } }]);
     const arrival = await confirmed.send(id, { messageID, agent, model, parts });

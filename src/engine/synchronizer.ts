@@ -1,3 +1,4 @@
+import type { AgentPermissions } from "./agent-permissions.ts";
 import type { BudgetGuard } from "./budget-guard.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Collisions } from "./collisions.ts";
@@ -45,6 +46,7 @@ interface SynchronizerParts {
   readonly subagents: Subagents;
   readonly requests: Requests;
   readonly catalog: Catalog;
+  readonly permissions: AgentPermissions;
   readonly turns: TurnWatcher;
   readonly guard: BudgetGuard;
   readonly waits: Waits;
@@ -90,7 +92,7 @@ export class Synchronizer implements Disposable {
 
   /** Updates everything after each connect, and resumes unfinished work such as notices. */
   async connect(): Promise<void> {
-    const { server, catalog, registry, subagents, notices, queue, transcripts } = this.parts;
+    const { server, catalog, registry, permissions, subagents, notices, queue, transcripts } = this.parts;
     const attempt = ++this.attempt;
     catalog.forget();
     const knownBefore = registry.sessions().map(({ id }) => id);
@@ -111,6 +113,7 @@ export class Synchronizer implements Disposable {
     this.connected = true;
     // The messages that were held back are sent again.
     for (const entry of registry.all()) entry.isHeldBack = false;
+    permissions.connect();
     notices.connect();
     queue.connect();
     subagents.catchUp();
@@ -119,9 +122,10 @@ export class Synchronizer implements Disposable {
 
   /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
-    const { subagents, turns, guard, waits, notices, confirmed, queue } = this.parts;
+    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue } = this.parts;
     this.connected = false;
     this.attempt++;
+    permissions.disconnect();
     queue.disconnect();
     this.replayEarly();
     subagents.disconnect();

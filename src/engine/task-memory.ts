@@ -73,6 +73,7 @@ export function goneSession(record: TaskRecord): Session {
     updated: createdAt,
     cost: 0,
     tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    permission: [],
     task: { kind: "task", record },
   };
 }

@@ -150,11 +150,6 @@ export class OpenCodeAgentServer implements AgentServer {
     );
   }
 
-  async permissions(sessionID: string): Promise<readonly PermissionRule[]> {
-    const read = () => this.getSession(sessionID, schemas.sessionPermissions);
-    return (await unlessGone(this.reads.run(`permissions ${sessionID}`, read))) ?? [];
-  }
-
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
     // The server appends the rules.
     return this.update(sessionID, { permission: [...rules] }, ignored);

@@ -45,6 +45,13 @@ function modelRef(providerID: string, modelID: string, variant: string | null | 
   return !variant || variant === "default" ? { providerID, modelID } : { providerID, modelID, variant };
 }
 
+const permissionRules = z.array(
+  z.object({ permission: z.string(), pattern: z.string(), action: z.enum(["allow", "deny", "ask"]) }),
+);
+
+/** In place of rules that can't be understood, so that an agent gets no more than they allow. */
+const NOTHING_ALLOWED: z.output<typeof permissionRules> = [{ permission: "*", pattern: "*", action: "deny" }];
+
 /** A session including its metadata. */
 export const storedSession = z.object({
   id: z.string(),
@@ -56,13 +63,15 @@ export const storedSession = z.object({
   metadata: z.optional(unknownRecord),
   cost: z.optional(z.number()),
   tokens: z.optional(tokens),
+  permission: z.catch(z.nullish(permissionRules), NOTHING_ALLOWED),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.optional(z.number()) }),
 });
 
 export const session = read(storedSession, toSession);
 
 export function toSession(stored: z.output<typeof storedSession>): Session {
-  const { id, title, directory, parentID, agent, model, time, cost = 0, tokens = NO_TOKENS } = stored;
+  const { id, title, directory, parentID, agent, model, permission, time } = stored;
+  const { cost = 0, tokens = NO_TOKENS } = stored;
   return {
     id,
     // OpenCode appends the agent to the titles of subagents.
@@ -77,6 +86,7 @@ export function toSession(stored: z.output<typeof storedSession>): Session {
     archived: time.archived || undefined,
     cost,
     tokens,
+    permission: permission ?? [],
     task: readRecord(stored),
   };
 }
@@ -261,16 +271,6 @@ export const part = read(
 );
 
 export const message = z.object({ info: messageInfo, parts: z.array(part) }) satisfies z.ZodMiniType<Message>;
-
-const permissionRules = z.array(
-  z.object({ permission: z.string(), pattern: z.string(), action: z.enum(["allow", "deny", "ask"]) }),
-);
-
-/** The session's own permission rules. */
-export const sessionPermissions = read(
-  z.object({ permission: z.nullish(permissionRules) }),
-  ({ permission }) => permission ?? [],
-);
 
 const agent = read(
   z.object({

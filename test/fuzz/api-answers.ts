@@ -32,7 +32,6 @@ const CALLS: readonly Call[] = [
   (server) => server.agents(),
   (server) => server.models(),
   (server) => server.pendingRequests(),
-  (server) => server.permissions("ses_1"),
   (server) => server.createSession({ title: "A", agent: "build" }),
   (server) => server.saveRecord(record({ id: "ses_1" })),
   (server) => server.prompt("ses_1", { messageID: "msg_1", agent: "build", parts: [{ text: "Go." }] }),

@@ -1,7 +1,7 @@
 import type { TaskRecord } from "../../src/engine/task.ts";
 import type { MemoryServer } from "./memory-server.ts";
 
-type Held = "messages" | "permissions" | "prompt" | "saveRecord" | "session";
+type Held = "messages" | "prompt" | "saveRecord" | "session";
 
 /** Holds the server's next call of this method about this session, or its record, until the returned function is called. */
 export function hold(server: MemoryServer, method: Held, about: string): () => void {

@@ -104,10 +104,6 @@ export class Link implements AgentServer {
     return this.call(`GET /session/${sessionID}`, () => this.server.session(sessionID));
   }
 
-  permissions(...args: Parameters<AgentServer["permissions"]>) {
-    return this.call("GET /session/:id", () => this.server.permissions(...args));
-  }
-
   restrict(...args: Parameters<AgentServer["restrict"]>) {
     return this.call("PATCH /session/:id", () => this.server.restrict(...args));
   }

@@ -88,7 +88,6 @@ interface Turn {
 export class MemoryServer implements AgentServer {
   readonly journal: JournalEntry[] = [];
   private readonly sessionsByID = new Map<string, Session>();
-  private readonly rulesOf = new Map<string, readonly PermissionRule[]>();
   private readonly metadataOf = new Map<string, Readonly<Record<string, unknown>>>();
   /** In the order in which they were first stored. */
   private readonly messagesOf = new Map<string, Map<string, Message>>();
@@ -126,11 +125,17 @@ export class MemoryServer implements AgentServer {
     this.journal.push({ call: "releaseDirectory" });
   }
 
-  async createSession({ title, parentID, agent, model, permission, task }: NewSession): Promise<Session> {
+  async createSession({
+    title,
+    parentID,
+    agent,
+    model,
+    permission = [],
+    task,
+  }: NewSession): Promise<Session> {
     this.journal.push({ call: "createSession" });
     const id = this.id("ses");
     const now = this.now();
-    if (permission) this.rulesOf.set(id, permission);
     const session: Session = {
       id,
       title,
@@ -142,6 +147,7 @@ export class MemoryServer implements AgentServer {
       updated: now,
       cost: 0,
       tokens: NO_TOKENS,
+      permission,
       task: { kind: "none" },
     };
     return this.put(session, task && { [RECORD_KEY]: storable(task) });
@@ -152,14 +158,10 @@ export class MemoryServer implements AgentServer {
     return structuredClone(this.sessionsByID.get(sessionID));
   }
 
-  async permissions(sessionID: string): Promise<readonly PermissionRule[]> {
-    return this.rulesOf.get(sessionID) ?? [];
-  }
-
   async restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
     this.journal.push({ call: "restrict", sessionID });
-    this.require(sessionID, `PATCH /session/${sessionID}`);
-    this.rulesOf.set(sessionID, [...(await this.permissions(sessionID)), ...rules]);
+    const session = this.require(sessionID, `PATCH /session/${sessionID}`);
+    this.put({ ...session, permission: [...session.permission, ...rules] }, undefined);
   }
 
   async sessions(): Promise<readonly Session[]> {
@@ -689,9 +691,10 @@ export class MemoryServer implements AgentServer {
     );
   }
 
-  private require(sessionID: string, call: string): void {
-    if (!this.sessionsByID.has(sessionID))
-      throw new ServerFailure(call, "not-found", `Session not found: ${sessionID}`, 404);
+  private require(sessionID: string, call: string): Session {
+    const session = this.sessionsByID.get(sessionID);
+    if (!session) throw new ServerFailure(call, "not-found", `Session not found: ${sessionID}`, 404);
+    return session;
   }
 
   private remove(sessionID: string): void {

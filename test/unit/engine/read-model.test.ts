@@ -154,8 +154,8 @@ type Known = Pick<
 > & {
   openRequests(): readonly OpenRequest[];
   pendingRequests(id: string): readonly RequestRef[];
-  session(id: string): Omit<Session, "task"> | undefined;
-  sessions(): readonly Omit<Session, "task">[];
+  session(id: string): Pick<Session, "title"> | undefined;
+  sessions(): readonly Pick<Session, "id">[];
 };
 
 /** The results of all queries, as they would come out of a socket. */

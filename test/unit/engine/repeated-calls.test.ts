@@ -42,8 +42,8 @@ describe("Repeated calls of agents", () => {
     return id;
   }
 
-  /** A resume's calls before the prompt read the session, the rules and the caller's agent, and write the record. */
-  const dieBeforeThePrompt = (): void => window.link.fail("late", 5);
+  /** A resume's calls before the prompt read the session, and write the record. */
+  const dieBeforeThePrompt = (): void => window.link.fail("late", 2);
 
   const prompts = (id: string): readonly (string | undefined)[] =>
     server.journal.flatMap(({ call, sessionID, messageID }) =>
@@ -58,8 +58,8 @@ describe("Repeated calls of agents", () => {
   });
 
   it("send the prompt of a task whose window was killed before it did", async () => {
-    // The calls before this one: agents, the parent's rules, its agent and its newest message, the session.
-    window.link.fail("late", 5);
+    // The calls before this one: agents, the parent's newest message, the session.
+    window.link.fail("late", 3);
     void launch("msg/call").catch(() => undefined);
     await settled();
     window.kill();

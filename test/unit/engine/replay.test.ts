@@ -150,7 +150,7 @@ async function replay(turn: RecordedTurn, { order, lostAt }: Delivery, reading: 
 
 /** Turns the session of the turn into a task's, just before its prompt arrives. */
 function prepare(server: MemoryServer, { sessionID, prompt, events, before }: RecordedTurn): void {
-  const facts = { title: "", directory: "/workspace", created: 0, updated: 0, cost: 0 };
+  const facts = { title: "", directory: "/workspace", created: 0, updated: 0, cost: 0, permission: [] };
   const tokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };
   const told = [...before, ...events].find((event) => event.type === "session-changed");
   const base = { ...facts, tokens, task: { kind: "none" } } as const;

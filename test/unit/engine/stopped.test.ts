@@ -101,9 +101,9 @@ describe("Once a task was stopped", () => {
     assert.equal(prompts.length, 1);
   });
 
-  it("nothing begins that it was launching while its permissions were read", async () => {
+  it("nothing begins that it was launching while its conversation was read", async () => {
     const above = await launch(parent);
-    const release = hold(server, "permissions", above);
+    const release = hold(server, "messages", above);
     const launching = assert.rejects(launch(above), { code: "wrong-status", message: /task was stopped/ });
     await settled();
     await window.engine.cancel(above, "person");

@@ -11,6 +11,7 @@ describe("what a session changed", () => {
     directory: "/work",
     cost: 0,
     tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    permission: [],
     created: 0,
     updated: 1_000,
     task: { kind: "none" },

@@ -55,6 +55,21 @@ describe("Event decoder", () => {
     );
   });
 
+  it("reads a session's rules, and takes those that it doesn't understand for a denial of everything", () => {
+    const { decode } = decoder();
+    const rulesOf = (permission?: unknown) => {
+      const info = { ...session, permission };
+      const changed = decode({ type: "session.updated", properties: { sessionID: "ses_1", info } });
+      return changed?.type === "session-changed" && changed.session.permission;
+    };
+    const rule = { permission: "bash", pattern: "rm *", action: "ask" };
+    const all = { permission: "*", pattern: "*", action: "deny" };
+    assert.deepEqual(rulesOf(), []);
+    assert.deepEqual(rulesOf([rule]), [rule]);
+    assert.deepEqual(rulesOf([rule, { ...rule, action: "consult" }]), [all]);
+    assert.deepEqual(rulesOf({ bash: "deny" }), [all]);
+  });
+
   it("puts the server's own words into facts: why a call was refused, and which subagent it launched", () => {
     const { decode } = decoder();
     const place = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "tool", callID: "call" };

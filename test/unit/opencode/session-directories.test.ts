@@ -16,6 +16,7 @@ function session(id: string, directory: string, parentID?: string, task?: Partia
     updated: 0,
     cost: 0,
     tokens: { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 },
+    permission: [],
     task: task ? { kind: "task", record: { status: "completed", ...task } as TaskRecord } : { kind: "none" },
   };
 }
