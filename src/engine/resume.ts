@@ -129,8 +129,10 @@ export class Resume {
       await prompts.send(entry, { text: prompt });
     } catch (error) {
       const isRefused = error instanceof ServerFailure && error.reason === "refused";
-      const nothingStored = isRefused && entry.record === before;
-      if (!nothingStored) await registry.takeBack(entry, before).catch(() => undefined);
+      const mayBeStored = entry.record === before && !isRefused;
+      // Another process may have resumed the task meanwhile.
+      const isOwn = entry.record.promptMessageID === event.promptMessageID;
+      if (isOwn || mayBeStored) await registry.takeBack(entry, before).catch(() => undefined);
       throw error;
     }
     turns.watch();
