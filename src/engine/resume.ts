@@ -108,8 +108,9 @@ export class Resume {
     // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
-    await worktrees.requireFor(entry.record.id);
     const { id, agent } = entry.record;
+    await worktrees.requireFor(id);
+    worktrees.requireSetUp(id);
     const session = await server.session(id);
     if (!session) {
       registry.forget(id);

@@ -110,6 +110,7 @@ export class TaskWorktrees implements Disposable {
     const isIsolated = (isolation ?? byDefault) === "worktree";
     const worktree = isIsolated ? source : around;
     if (worktree) await this.requireThere(worktree);
+    if (!isIsolated) this.requireSetUp(parentSessionID);
     const { location } = settings().isolation;
     const obstacle = isIsolated ? await worktrees.obstacle({ from: worktree, location }) : undefined;
     if (obstacle !== undefined) throw new Refusal("no-worktree", obstacle);
@@ -240,6 +241,16 @@ export class TaskWorktrees implements Disposable {
     if (worktree) await this.requireThere(worktree);
   }
 
+  /** Throws a {@link Refusal} while the worktree that a session works in is being set up. */
+  requireSetUp(sessionID: string): void {
+    const id = this.ownerOf(sessionID)?.record.id;
+    if (id === undefined || !this.setups.has(id)) return;
+    throw new Refusal(
+      "still-running",
+      sentence("The worktree of task {0} is still being set up. Try again later.", shortID(id)),
+    );
+  }
+
   /** Whether the worktree that a session works in is gone. */
   async isGoneFor(sessionID: string): Promise<boolean> {
     const worktree = this.of(sessionID);
@@ -254,22 +265,17 @@ export class TaskWorktrees implements Disposable {
     if (!worktree || endedAt === undefined) return undefined;
     let end = this.ends.get(id);
     if (end?.endedAt !== endedAt) {
-      end = { endedAt, changes: this.readChanges(id, worktree) };
+      const changes = this.ports.worktrees.changes(worktree).catch((error: unknown) => {
+        this.ports.logger.warn(`Couldn't read the changes of task ${shortID(id)}: ${messageOf(error)}`);
+        return undefined;
+      });
+      end = { endedAt, changes };
       this.ends.set(id, end);
     }
     const changes = await end.changes;
     // The next caller tries again.
     if (!changes && this.ends.get(id) === end) this.ends.delete(id);
     return changes;
-  }
-
-  private async readChanges(id: string, worktree: TaskWorktree): Promise<WorktreeChanges | undefined> {
-    try {
-      return await this.ports.worktrees.changes(worktree);
-    } catch (error) {
-      this.ports.logger.warn(`Couldn't read the changes of task ${shortID(id)}: ${messageOf(error)}`);
-      return undefined;
-    }
   }
 
   /** What a task has changed in its worktree. */
@@ -299,11 +305,7 @@ export class TaskWorktrees implements Disposable {
           "still-running",
           sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
         );
-      if (this.setups.has(id))
-        throw new Refusal(
-          "still-running",
-          sentence("The worktree of task {0} is still being set up. Try again later.", shortID(id)),
-        );
+      this.requireSetUp(id);
       await this.ports.server.releaseDirectory(worktree.directory);
       return use(worktree);
     });
@@ -333,10 +335,9 @@ export class TaskWorktrees implements Disposable {
     const abort = new AbortController();
     signal?.addEventListener("abort", () => abort.abort());
     if (signal?.aborted) abort.abort();
-    const { id } = entry.record;
     const done = this.runSetup(worktree, abort.signal);
-    this.setups.set(id, { done, abort });
-    await done.finally(() => this.setups.delete(id));
+    this.setups.set(entry.record.id, { done, abort });
+    await done.finally(() => this.setups.delete(entry.record.id));
   }
 
   private async runSetup(worktree: TaskWorktree, signal: AbortSignal): Promise<void> {

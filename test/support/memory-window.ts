@@ -2,7 +2,7 @@ import { remembered } from "./remembered.ts";
 import { roughTokens } from "./rough-tokens.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
-import type { Logger } from "../../src/engine/ports.ts";
+import type { Logger, Worktrees } from "../../src/engine/ports.ts";
 import { Link } from "./link.ts";
 import type { ManualClock } from "./manual-clock.ts";
 import type { MemoryServer } from "./memory-server.ts";
@@ -29,6 +29,7 @@ export function memoryWindow(
   settings: Partial<EngineSettings> = {},
   seed = 1,
   tombstones = remembered(),
+  worktrees: Worktrees = noWorktrees,
 ): MemoryWindow {
   const link = new Link(server, clock);
   const log: string[] = [];
@@ -42,7 +43,7 @@ export function memoryWindow(
     random: randomNumbers(seed),
     tombstones,
     tokens: roughTokens,
-    worktrees: noWorktrees,
+    worktrees,
     settings: () => ({
       pollInterval: POLL_MS,
       stallWarning: 0,

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import type { Worktrees } from "../../../src/engine/ports.ts";
+import { NO_ISOLATION } from "../../../src/engine/settings.ts";
+import type { Isolation } from "../../../src/engine/task.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { noWorktrees } from "../../support/no-worktrees.ts";
+
+describe("A worktree that is made again", () => {
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+  /** Ends the setup command that is running. */
+  let finishSetup: () => void;
+
+  beforeEach(async () => {
+    const clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    let isThere = true;
+    const worktrees: Worktrees = {
+      ...noWorktrees,
+      obstacle: async () => undefined,
+      make: async ({ name }) => ({ name, directory: `/trees/${name}`, base: "base" }),
+      claim: async () => undefined,
+      exists: async () => isThere,
+      changes: async () => ({ files: [], ref: "refs/result" }),
+      remove: async () => void (isThere = false),
+      remake: async () => void (isThere = true),
+      setUp: () => new Promise((resolve) => (finishSetup = resolve)),
+    };
+    const setup = { command: "npm ci", isAllowed: true, timeout: 60_000 };
+    const isolation = { ...NO_ISOLATION, default: "worktree", setup } as const;
+    window = memoryWindow(server, clock, { maxDepth: 2, isolation }, 1, undefined, worktrees);
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+  });
+
+  afterEach(() => window.kill());
+
+  const prompts = (id: string): number =>
+    server.journal.filter(({ call, sessionID }) => call === "prompt" && sessionID === id).length;
+
+  const launch = (parentSessionID: string, isolation?: Isolation) =>
+    window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy: "person", isolation });
+
+  async function completed(): Promise<string> {
+    const { id } = await launch(parent);
+    await settled();
+    finishSetup();
+    await settled();
+    server.finish(id, "Done.");
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "completed");
+    return id;
+  }
+
+  const refusal = { code: "still-running", message: /is still being set up\. Try again later\.$/ };
+
+  it("gets no work before it has been set up again", async () => {
+    const id = await completed();
+    const [before, known] = [prompts(id), server.known().length];
+    await window.engine.worktreeWork.remove(id);
+    const making = window.engine.worktreeWork.remake(id);
+    const early = assert.rejects(window.engine.resume(id, "More."), refusal);
+    await settled();
+    await early;
+    await assert.rejects(window.engine.resume(id, "More."), refusal);
+    await assert.rejects(launch(id, "folder"), refusal);
+    assert.deepEqual([prompts(id), server.known().length], [before, known]);
+    finishSetup();
+    await making;
+    await window.engine.resume(id, "More.");
+    assert.equal(prompts(id), before + 1);
+  });
+
+  it("doesn't keep others from being launched meanwhile", async () => {
+    const id = await completed();
+    await window.engine.worktreeWork.remove(id);
+    const making = window.engine.worktreeWork.remake(id);
+    await settled();
+    const finish = finishSetup;
+    const other = await launch(id, "worktree");
+    await launch(parent, "folder");
+    await settled();
+    assert.equal(window.engine.get(other.id)?.progress?.phase, "setting-up");
+    finish();
+    await making;
+  });
+});
