@@ -8,6 +8,9 @@ import { isActive, shortID, taskError, type TaskRecord } from "../task.ts";
 import type { TaskEvent } from "../transitions.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./builder.ts";
 
+/** How often a delivery is begun before a server that is connected but doesn't answer is given up. */
+const MAX_ATTEMPTS = 3;
+
 /** What is needed to deliver a forked task. */
 export interface ForkDeliveryInput {
   readonly request: ForkRequest;
@@ -17,8 +20,8 @@ export interface ForkDeliveryInput {
   readonly files?: readonly PromptFile[] | undefined;
   /** Whether to start the prompt, or only store it for a queued task. */
   readonly startsNow: boolean;
-  /** Whether this process has begun to deliver it. What it left is replaced, even a stored prompt. */
-  readonly isInterrupted?: boolean;
+  /** How often this process has begun to deliver it. What that left is replaced, even a stored prompt. */
+  readonly attempts?: number;
 }
 
 /** What a failed delivery left in the session; `unreachable` if that could not be determined. */
@@ -52,12 +55,12 @@ export class ForkDelivery {
   }
 
   private async build(entry: Entry, input: ForkDeliveryInput, signal: AbortSignal): Promise<void> {
-    const { request, opening, prompt, startsNow, isInterrupted } = input;
+    const { request, opening, prompt, startsNow, attempts = 0 } = input;
     const { record } = entry;
-    if (isInterrupted && !isActive(record)) return;
+    if (attempts > 0 && !isActive(record)) return;
     let prepared: PreparedFork;
     try {
-      if (isInterrupted) await this.ports.server.writeHistory(record.id, []);
+      if (attempts > 0) await this.ports.server.writeHistory(record.id, []);
       else if (!opening && !(await this.clear(record))) return;
       prepared = opening?.prepared ?? (await this.builder.prepare(request, prompt, signal));
       if (!opening?.copies && !signal.aborted) await this.builder.write(record, prepared);
@@ -73,8 +76,9 @@ export class ForkDelivery {
     } catch (error) {
       const left = await this.abandon(entry, input);
       if (signal.aborted) return;
-      if (left !== "unreachable" || !entry.turn) return this.fail(entry, error, left);
-      const again = { ...input, opening: undefined, isInterrupted: true };
+      const again = { ...input, opening: undefined, attempts: attempts + 1 };
+      if (left !== "unreachable" || !entry.turn || again.attempts === MAX_ATTEMPTS)
+        return this.fail(entry, error, left);
       entry.turn.prompt = { kind: "interrupted", buildAgain: () => this.run(entry, again) };
     }
   }

@@ -5,7 +5,7 @@ import { promptText } from "../../support/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
 
 describe("What a command changed", () => {
   let server: MemoryServer;
@@ -153,6 +153,28 @@ describe("What a command changed", () => {
     server.finish(id, "Done.");
     await settled();
     assert.equal(window.engine.get(id)?.status, "completed");
+  });
+
+  it("is, of a fork whose conversation the server never takes though it is connected, the end of the task", async () => {
+    const source = await launch(parent);
+    server.finish(source, "The answer.");
+    await settled();
+    let calls = 0;
+    server.writeHistory = () => {
+      calls++;
+      return Promise.reject(new ServerFailure("writeHistory", "unreachable", "No answer in 60 s."));
+    };
+    const fork = { sourceSessionID: source };
+    const input = { prompt: "More.", parentSessionID: parent, launchedBy: "person", fork } as const;
+    const { id } = await window.engine.launch(input);
+    await clock.advance(POLL_MS);
+    assert.equal(window.engine.get(id)?.status, "running");
+    await clock.advance(10 * POLL_MS);
+    const { status, error } = window.engine.get(id) ?? {};
+    assert.equal(status, "error");
+    assert.match(error?.message ?? "", /No answer in 60 s\. Launch a new task instead\.$/);
+    // Each attempt removes what it left.
+    assert.equal(calls, 6);
   });
 
   it("is, of such a fork, its conversation and prompt, even if the prompt alone was stored before", async () => {
