@@ -6,6 +6,8 @@ import { isActive, type Collision, type TaskRecord } from "./task.ts";
 
 /** How many files are kept, the most recently written ones. Other files are not checked. */
 const MAX_FILES = 10_000;
+/** How many sessions are kept, those heard of last. One that returns counts as new. */
+const MAX_SESSIONS = 1_000;
 /** How many files that two tasks share are listed. */
 const MAX_SHARED_FILES = 50;
 
@@ -32,6 +34,7 @@ interface Write {
  */
 export class Collisions {
   private writes = 0;
+  /** The session heard of last comes last. */
   private readonly sessions = new Map<string, Access>();
   /** By path, the sessions that wrote the file, each with its last write. The most recently written file comes last. */
   private readonly writers = new Map<string, Map<string, Write>>();
@@ -122,10 +125,11 @@ export class Collisions {
   }
 
   private access(sessionID: string): Access {
-    const known = this.sessions.get(sessionID);
-    if (known) return known;
-    const access = { since: this.writes, reads: new Map<string, number>(), calls: new Set<string>() };
+    const access = this.sessions.get(sessionID) ?? { since: this.writes, reads: new Map(), calls: new Set() };
+    this.sessions.delete(sessionID);
     this.sessions.set(sessionID, access);
+    const [oldest] = this.sessions.keys();
+    if (this.sessions.size > MAX_SESSIONS && oldest !== undefined) this.sessions.delete(oldest);
     return access;
   }
 }

@@ -122,6 +122,18 @@ describe("Collisions", () => {
     refused("ses_b", /^The task "Alpha" changed/);
   });
 
+  it("forgets the sessions that were heard of longest ago, and treats them as new", () => {
+    read("ses_a");
+    read("ses_c");
+    wrote("ses_b");
+    for (let number = 0; number < 1_000; number++) {
+      tell(`ses_${number}`, undefined);
+      if (number === 500) tell("ses_c", undefined);
+    }
+    refused("ses_c", /^The task "Beta" changed/);
+    begin("ses_a");
+  });
+
   for (const other of ["warn", "off"] as const)
     it(`refuses nothing if the setting is "${other}"`, () => {
       setting = other;
