@@ -2,10 +2,11 @@ import { createHash } from "node:crypto";
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { messageOf } from "../engine/errors.ts";
+import { messageOf, UserFacingError } from "../engine/errors.ts";
 import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
 import type { Clock, Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
 import { withoutPassword } from "../opencode/server-url.ts";
@@ -162,7 +163,15 @@ export class StateFile implements TaskMemoryStore {
 
 /** Rejects if there is a file and it can't be read, perhaps only for a moment: what is read is written again later. */
 async function read(path: string, logger: Logger): Promise<Kept> {
-  const text = await ifPresent(readFile(path, "utf8"));
+  const text = await ifPresent(readFile(path, "utf8")).catch((error: unknown) => {
+    throw new UserFacingError(
+      sentence(
+        "Couldn't read what is kept of this folder: {0}. Make {1} readable or move it away, then try again.",
+        messageOf(error),
+        path,
+      ),
+    );
+  });
   if (text === undefined) return NOTHING;
   try {
     return z.parse(keptFile, JSON.parse(text));

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { RETRY_MS, StateFile } from "../../../src/daemon/state-files.ts";
+import { UserFacingError } from "../../../src/engine/errors.ts";
 import type { Tombstone } from "../../../src/engine/find-task.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -118,7 +119,7 @@ describe("what the daemon keeps of a folder", () => {
     assert.equal(warnings.length, 3);
   });
 
-  it("isn't taken for empty if it can't be read for a moment", async () => {
+  it("isn't taken for empty if it can't be read for a moment, and the error says what to do", async () => {
     const state = await open();
     state.save([GONE]);
     await state.written();
@@ -126,7 +127,12 @@ describe("what the daemon keeps of a folder", () => {
     const path = join(folder, name);
     renameSync(path, `${path}.moved`);
     mkdirSync(path);
-    await assert.rejects(open(), { code: "EISDIR" });
+    await assert.rejects(open(), (error) => {
+      assert.ok(error instanceof UserFacingError);
+      assert.match(error.message, /^Couldn't read what is kept of this folder: EISDIR/);
+      assert.ok(error.message.endsWith(` Make ${path} readable or move it away, then try again.`));
+      return true;
+    });
     rmdirSync(path);
     renameSync(`${path}.moved`, path);
     assert.deepEqual((await open()).load(), [GONE]);
