@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
-import type { Shared } from "../../../src/daemon/folder.ts";
+import { DaemonFolder, type Shared } from "../../../src/daemon/folder.ts";
 import { DaemonFolders } from "../../../src/daemon/folders.ts";
-import { settings } from "../rpc/fake-host.ts";
+import { Semaphore } from "../../../src/daemon/semaphore.ts";
+import { StateFile } from "../../../src/daemon/state-files.ts";
+import type { ConnectionState } from "../../../src/engine/connection.ts";
+import type { TaskRecord } from "../../../src/engine/task.ts";
+import type { OwnServers } from "../../../src/opencode/own-servers.ts";
+import { ServerEvents } from "../../../src/opencode/server-events.ts";
+import type { FolderSettings } from "../../../src/rpc/contract.ts";
+import type { HostedFolder } from "../../../src/rpc/folder-host.ts";
+import { noOwnServers } from "../../support/engine.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+import { roughTokens } from "../../support/rough-tokens.ts";
+import { tempDir } from "../../support/temp.ts";
+import { settings, silentLogger } from "../rpc/fake-host.ts";
 
 describe("the folders of the daemon", () => {
   it("don't count one that could not be opened, so that the daemon can end", async () => {
@@ -15,5 +27,93 @@ describe("the folders of the daemon", () => {
     folders.onDidChangeCount((count) => counts.push(count));
     await assert.rejects(folders.open({ directory: "/work", settings, env: {} }), /no such folder/);
     assert.deepEqual(counts, [1, 0]);
+  });
+
+  describe("of which a window names another server", () => {
+    let shared: Shared;
+    let folders: DaemonFolders;
+    let directory: string;
+
+    beforeEach(() => {
+      const clock = new ManualClock();
+      directory = tempDir("folder");
+      shared = {
+        stateFolder: tempDir("state"),
+        home: directory,
+        bundle: (name) => name,
+        ownServers: noOwnServers as OwnServers,
+        tokens: roughTokens,
+        starts: new Semaphore(1),
+        graceMs: 1_000,
+        events: new ServerEvents(clock),
+        clock,
+        logger: silentLogger,
+      };
+      folders = new DaemonFolders(shared);
+    });
+    afterEach(() => folders.leave());
+
+    const at = (port: number): FolderSettings => ({
+      ...settings,
+      server: { ...settings.server, url: `http://127.0.0.1:${port}` },
+    });
+    const open = (port: number): Promise<HostedFolder> =>
+      folders.open({ directory, settings: at(port), env: {} });
+
+    /** What an earlier daemon kept of the folder. */
+    async function keep(isUsed: boolean, unsettled: readonly TaskRecord[]): Promise<void> {
+      const state = await StateFile.open(directory, shared);
+      state.setUsed(isUsed);
+      state.saveUnsettled(unsettled);
+      await state.written();
+    }
+
+    /** Whether the folder goes to the server of a window that opens it next. */
+    async function goesToAnother(): Promise<boolean> {
+      await open(2);
+      const [folder] = await folders.describe();
+      return folder?.opened.settings.server.url === at(2).server.url;
+    }
+
+    const TASK = { id: "ses_1", revision: 1 } as TaskRecord;
+    for (const [isUsed, unsettled, goes, what] of [
+      [false, [], true, "that nobody uses goes to it"],
+      [true, [], true, "whose tasks are settled goes to it"],
+      [false, [TASK], true, "that was disconnected on purpose goes to it"],
+      [true, [TASK], false, "stays while it may be about to rejoin its tasks"],
+    ] as const)
+      it(`one ${what}, if no other window has it open`, async () => {
+        await keep(isUsed, unsettled);
+        (await open(1)).close();
+        assert.equal(await goesToAnother(), goes);
+      });
+
+    it("one stays if another window has it open, too", async () => {
+      await open(1);
+      assert.equal(await goesToAnother(), false);
+    });
+
+    /** Lets the folder be connected, with tasks that are settled or not, or have failed to connect. */
+    function be(state: ConnectionState, isSettled: boolean, { service }: HostedFolder): void {
+      assert.ok(service instanceof DaemonFolder);
+      Object.defineProperty(service["connection"], "state", { value: state });
+      Object.defineProperty(service["connecting"], "state", { value: state });
+      service["engine"].isSettled = () => isSettled;
+    }
+
+    for (const isSettled of [true, false])
+      it(`one that is connected ${isSettled ? "goes to it" : "stays while tasks are running"}`, async () => {
+        await keep(true, isSettled ? [TASK] : []);
+        const window = await open(1);
+        be({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: false }, isSettled, window);
+        window.close();
+        assert.equal(await goesToAnother(), isSettled);
+      });
+
+    it("one whose connection has failed goes to it, whoever has it open", async () => {
+      await keep(true, [TASK]);
+      be({ kind: "failed", failure: { code: "gave-up", message: "", remedy: "" } }, false, await open(1));
+      assert.equal(await goesToAnother(), true);
+    });
   });
 });
