@@ -1,24 +1,33 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
+import type { Answer } from "../../../src/rpc/answering-wire.ts";
 import { writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
 import { startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
 import { daemonEntry } from "../rpc/fake-host.ts";
+import { answeringDaemon, welcome } from "./answering-daemon.ts";
 
 describe("A server of the extension", () => {
-  /** How a process that guards itself exits, next to a daemon with this process's ID. */
-  async function exitNextTo(processStart: string | undefined): Promise<unknown> {
-    const stateFolder = join(tempDir(), "state");
-    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ processStart }));
+  let stateFolder: string;
+  beforeEach(() => (stateFolder = join(tempDir(), "state")));
+
+  /** A process that guards itself. */
+  function guarded(...directories: readonly string[]) {
     const program = join(import.meta.dirname, "guarded.ts");
-    const child = spawn(process.execPath, ["--import=tsx", program, stateFolder, tempDir()], {
-      stdio: "inherit",
+    return spawn(process.execPath, ["--import=tsx", program, stateFolder, ...directories], {
+      stdio: ["ignore", "pipe", "inherit"],
       detached: true,
     });
-    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+  }
+
+  /** How such a process exits next to a daemon with this process's ID. */
+  async function exitNextTo(processStart: string | undefined): Promise<unknown> {
+    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ processStart }));
+    const [code, signal] = (await once(guarded(tempDir()), "exit")) as [number | null, string | null];
     return code ?? signal;
   }
 
@@ -30,5 +39,28 @@ describe("A server of the extension", () => {
   it("ends itself if the process of its daemon is another one by now", async function () {
     if (process.platform === "win32") return this.skip();
     assert.equal(await exitNextTo("another"), "SIGTERM");
+  });
+
+  it("has a new daemon open its folders, also if that fails for one of them, which is tried again", async () => {
+    const [one, other] = [tempDir(), tempDir()].map((folder) => realpathSync(folder));
+    const asked: unknown[] = [];
+    const answer: Answer = async (method, params) => {
+      if (method === "hello") return welcome(params);
+      asked.push((params as { readonly directory: string }).directory);
+      if (asked.length === 1) throw new Error("It can't be opened now.");
+      return undefined;
+    };
+    const close = await answeringDaemon(stateFolder, answer, { token: "that of the daemon before" });
+    try {
+      const server = guarded(one ?? "", other ?? "");
+      const exit = once(server, "exit");
+      await once(server.stdout, "data");
+      const files = new DaemonFiles(stateFolder);
+      await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
+      assert.deepEqual(await exit, [42, null]);
+      assert.deepEqual(asked, [one, other, one, other]);
+    } finally {
+      close();
+    }
   });
 });

@@ -1,20 +1,14 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { reopenFolder } from "../../../src/plugin/reopen-folder.ts";
-import { AnsweringWire, type Answer } from "../../../src/rpc/answering-wire.ts";
+import type { Answer } from "../../../src/rpc/answering-wire.ts";
 import { PROTOCOL_VERSION } from "../../../src/rpc/contract.ts";
-import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
-import { DaemonFiles, type DaemonEntry } from "../../../src/rpc/daemon-files.ts";
+import type { DaemonEntry } from "../../../src/rpc/daemon-files.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
-import { proofOf } from "../../../src/rpc/proof.ts";
-import { recordProgram } from "../../../src/rpc/recorded-program.ts";
-import { ensurePrivateFolder } from "../../../src/state/private-files.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
-import { daemonEntry } from "../rpc/fake-host.ts";
+import { answeringDaemon, welcome } from "./answering-daemon.ts";
 
 describe("The plugin, when it has the daemon open a folder", () => {
   let stateFolder: string;
@@ -31,32 +25,12 @@ describe("The plugin, when it has the daemon open a folder", () => {
   });
   afterEach(() => close());
 
-  /** A daemon that answers as given, next to the record of a program that ends at once. */
-  async function serve(answer: Answer, facts: Partial<DaemonEntry> = {}): Promise<void> {
-    await ensurePrivateFolder(stateFolder);
-    const socket = join(stateFolder, "daemon.sock");
-    await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ socket, ...facts }));
-    const { execPath } = process;
-    const script = join(stateFolder, "ends.cjs");
-    writeFileSync(script, "process.exit(1);");
-    await recordProgram(stateFolder, { execPath, script, version: "1.2.0" });
-    const wires: { close(): void }[] = [];
-    const server = createServer((connection) => {
-      const wire = new AnsweringWire(
-        connection,
-        () => undefined,
-        (method, params, signal) => {
-          asked.push(method);
-          return answer(method, params, signal);
-        },
-      );
-      wires.push(wire);
-    });
-    assert.ok(await listenExclusively(server, socket));
-    close = () => {
-      for (const wire of wires) wire.close();
-      server.close();
+  async function serve(answer: Answer, facts?: Partial<DaemonEntry>): Promise<void> {
+    const noting: Answer = (method, params, signal) => {
+      asked.push(method);
+      return answer(method, params, signal);
     };
+    close = await answeringDaemon(stateFolder, noting, facts);
   }
 
   const reopen = () => reopenFolder(stateFolder, "/work", { onlyIfUsed: true, clock });
@@ -64,9 +38,7 @@ describe("The plugin, when it has the daemon open a folder", () => {
   it("gives up on one that greets and then falls silent", async () => {
     await serve(async (method, params) => {
       if (method !== "hello") return new Promise(() => undefined);
-      const { nonce } = params as { readonly nonce: string };
-      const proof = proofOf("t", "daemon", nonce);
-      return { proof, protocol: PROTOCOL_VERSION, version: "1.2.0", pid: process.pid };
+      return welcome(params);
     });
     const reopening = assert.rejects(reopen(), {
       name: "ConnectionError",
