@@ -89,7 +89,7 @@ export class DaemonFolder implements FolderService, Disposable {
         random: Math.random,
         tombstones: state,
         tokens,
-        worktrees: new FolderWorktrees(directory, () => this.env),
+        worktrees: new FolderWorktrees(directory, () => this.env, logger),
         settings: () => this.settings.engine,
       }),
     );

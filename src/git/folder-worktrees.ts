@@ -1,6 +1,7 @@
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "../engine/bring-back.ts";
-import { UserFacingError } from "../engine/errors.ts";
+import { messageOf, UserFacingError } from "../engine/errors.ts";
 import type {
+  Logger,
   NewWorktree,
   WorktreeChanges,
   Worktrees,
@@ -38,6 +39,7 @@ export class FolderWorktrees implements Worktrees {
     private readonly folder: string,
     /** The environment of setup commands. */
     private readonly env: () => Readonly<Record<string, string | undefined>>,
+    private readonly logger: Pick<Logger, "warn">,
   ) {
     this.predictions = new Predictions(folder);
   }
@@ -73,7 +75,8 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async takeUp(worktrees: readonly TaskWorktree[]): Promise<ReadonlyMap<string, string>> {
-    await cleanUpUnfinished(this.folder);
+    for (const [name, error] of await cleanUpUnfinished(this.folder))
+      this.logger.warn(`Couldn't remove the unfinished worktree ${name}: ${messageOf(error)}`);
     await removeUnclaimed(this.folder, new Set(worktrees.map(({ name }) => name)));
     if (worktrees.length === 0) return new Map();
     const all = await listRefs(this.folder, refs.allBases);

@@ -118,18 +118,26 @@ export async function remakeWorktree(options: RemakeWorktree, state?: string): P
   }
 }
 
-/** Removes worktrees of ours that were not finished because a process was killed. */
-export async function cleanUpUnfinished(folder: string, signal?: AbortSignal): Promise<void> {
+/**
+ * Removes worktrees of ours that were not finished because a process was killed. Resolves to the names of those that
+ * can't be removed now, such as for files in use, each with the error; they must not keep others from being made.
+ */
+export async function cleanUpUnfinished(
+  folder: string,
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, unknown>> {
   const left = await unfinished(folder, signal);
-  if (left.length === 0) return;
+  const failed = new Map<string, unknown>();
+  if (left.length === 0) return failed;
   const repository = await findRepository(folder, signal);
   for (const one of left)
     try {
       await removeUnfinished(repository, one);
       await updateRefs(folder, { remove: [one.ref] });
-    } catch {
-      // One that can't be removed now, such as one whose files are in use, must not keep others from being made.
+    } catch (error) {
+      failed.set(one.name, error);
     }
+  return failed;
 }
 
 async function removeUnfinished(

@@ -12,6 +12,7 @@ import type { IsolatedTask } from "../../src/ui/worktrees/isolated-task.ts";
 import { makeRepository, type TestRepository } from "../support/repository.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
+import { silentLogger } from "../unit/rpc/fake-host.ts";
 
 describe("bringing work back in the extension host", () => {
   let repository: TestRepository;
@@ -49,7 +50,7 @@ describe("bringing work back in the extension host", () => {
       "staged.txt": lines,
       "saved.txt": lines.replaceAll("\n", "\r\n"),
     });
-    const worktrees = new FolderWorktrees(repository.directory, () => process.env);
+    const worktrees = new FolderWorktrees(repository.directory, () => process.env, silentLogger);
     worktree = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
     task = { ...record({ worktree }), worktree } as IsolatedTask;
     folder = {

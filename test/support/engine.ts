@@ -98,7 +98,7 @@ export async function openWindow(
     random: Math.random,
     tombstones,
     tokens,
-    worktrees: new FolderWorktrees(server.directory, () => process.env),
+    worktrees: new FolderWorktrees(server.directory, () => process.env, logger),
     settings: () => ({
       pollInterval: 500,
       stallWarning: 0,

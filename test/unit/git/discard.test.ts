@@ -8,6 +8,7 @@ import { makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts"
 import { predict } from "../../../src/git/predict.ts";
 import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { snapshot } from "../../../src/git/snapshot.ts";
+import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
 
 const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
@@ -114,13 +115,13 @@ describe("The worktrees of a folder that shares its repository", () => {
     const [one, two] = [join(repository.root, "one"), join(repository.root, "two")];
     const listed = async (folder: string): Promise<readonly string[]> =>
       (await listWorktrees(folder)).map(({ name }) => name);
-    const own = new FolderWorktrees(one, () => process.env);
+    const own = new FolderWorktrees(one, () => process.env, silentLogger);
     const made = await own.make({ name: "work", startFrom: "head" });
     assert.deepEqual([await listed(one), await listed(two)], [["work"], []]);
     await own.claim(made);
     assert.deepEqual([await listed(one), await listed(two)], [["work"], []]);
     // Only what no task has is removed when the folder is taken up again.
-    await new FolderWorktrees(one, () => process.env).takeUp([]);
+    await new FolderWorktrees(one, () => process.env, silentLogger).takeUp([]);
     await own.remove(made);
     await own.remake(made, {});
     assert.deepEqual([await listed(one), await listed(two)], [["work"], []]);

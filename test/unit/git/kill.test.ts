@@ -7,6 +7,7 @@ import { planBringBack } from "../../../src/git/bring-back.ts";
 import { undoDiscard } from "../../../src/git/discard.ts";
 import { changesOf } from "../../../src/git/plan-contents.ts";
 import { writeBack } from "../../../src/git/write-back.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
 import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { dirtyRepository, filesOf, gitIn, writeFiles, type ARepository } from "./a-repository.ts";
@@ -166,6 +167,23 @@ describe("A process that is killed at each call of Git", function () {
     assert.deepEqual(worktreesOf(repository), []);
     await remakeWorktree({ folder: repository.root, name, root });
     assert.ok(existsSync(join(root, "sub/deep.txt")));
+  });
+
+  it("that can't be made up for now is logged, and doesn't keep others from being made", async () => {
+    const repository = dirtyRepository();
+    const { name, base } = await makeWorktree({ directory: repository.root, ...MAKE });
+    const { pid } = spawnSync("git", ["version"]);
+    const ref = `refs/asyncagents/${name}/changing-${pid}-00000000@${machine}`;
+    repository.git("update-ref", ref, base);
+    // Another Git holds the reference.
+    writeFiles(join(repository.root, ".git"), { [`${ref}.lock`]: "" });
+    const warnings: string[] = [];
+    const logger = { warn: (message: string) => void warnings.push(message) };
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, logger);
+    await worktrees.takeUp([]);
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0] ?? "", /^Couldn't remove the unfinished worktree add-tests: [^]*\.lock/);
+    assert.notEqual((await worktrees.make({ name, startFrom: "head" })).name, name);
   });
 
   it("differs from one that is still at work, whose worktree stays", async () => {
