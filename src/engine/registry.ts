@@ -366,9 +366,11 @@ export class TaskRegistry {
     } catch (error) {
       // Another process has stored its own record, perhaps with the same revision.
       if (error instanceof ServerFailure && error.reason === "refused") throw error;
-      // Without a response the record may still have been stored.
+      // Without a response the record may still have been stored, unless another process has resumed the task.
       const session = await this.server.session(record.id).catch(() => undefined);
-      if (session?.task.kind === "task" && session.task.record.revision === record.revision) return session;
+      const known = session?.task.kind === "task" ? session.task.record : undefined;
+      const isOwn = known?.promptMessageID === record.promptMessageID;
+      if (isOwn && known?.revision === record.revision) return session;
       throw error;
     }
   }

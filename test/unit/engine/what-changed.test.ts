@@ -251,27 +251,31 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.status, "resumed");
   });
 
-  it("is nothing if another process resumes the task meanwhile: the task stays resumed, by that one's follow-up", async () => {
-    const id = await launch(parent);
-    server.finish(id, "Done.");
-    await settled();
-    const other = memoryWindow(server, clock);
-    await other.engine.connect();
-    const { saveRecord } = server;
-    server.saveRecord = async () => {
-      server.saveRecord = saveRecord;
-      await other.engine.resume(id, "Theirs.");
-      throw new ServerFailure("saveRecord", "refused", "Another window changed this task.");
-    };
-    await assert.rejects(window.engine.resume(id, "Ours."), /Another window/);
-    await settled();
-    other.kill();
-    const task = window.engine.get(id);
-    assert.equal(task?.status, "resumed");
-    assert.equal(await promptText(server, task), "Theirs.");
-    await reconnect();
-    assert.equal(window.engine.get(id)?.status, "resumed");
-  });
+  for (const [how, reason] of [
+    ["is refused", "refused"],
+    ["gets no answer", "unreachable"],
+  ] as const)
+    it(`is nothing if another process resumes the task meanwhile, so that the record ${how}: that one's follow-up stays`, async () => {
+      const id = await launch(parent);
+      server.finish(id, "Done.");
+      await settled();
+      const other = memoryWindow(server, clock);
+      await other.engine.connect();
+      const { saveRecord } = server;
+      server.saveRecord = async () => {
+        server.saveRecord = saveRecord;
+        await other.engine.resume(id, "Theirs.");
+        throw new ServerFailure("saveRecord", reason, "It wasn't stored.");
+      };
+      await assert.rejects(window.engine.resume(id, "Ours."), /It wasn't stored/);
+      await settled();
+      other.kill();
+      const task = window.engine.get(id);
+      assert.equal(task?.status, "resumed");
+      assert.equal(await promptText(server, task), "Theirs.");
+      await reconnect();
+      assert.equal(window.engine.get(id)?.status, "resumed");
+    });
 
   it("is nothing if a task is continued with a message while it is retried, and the message isn't dropped silently", async () => {
     const id = await launch(parent);
