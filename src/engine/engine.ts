@@ -65,7 +65,7 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
   constructor(private readonly ports: EnginePorts) {
     super(ports.clock);
     this.parts = createParts(ports);
-    const { registry, subagents, requests, catalog, guard, synchronizer, worktrees } = this.parts;
+    const { registry, subagents, requests, catalog, guard, synchronizer, setups } = this.parts;
     this.registry = registry;
     this.sessionTree = registry.sessionTree;
     this.tasks = registry.tasks;
@@ -77,10 +77,7 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
     this.onDidChangeRequests = requests.onDidChange;
     this.onDidWarn = guard.onDidWarn;
     this.onDidRefuse = (listener) => {
-      const subscriptions = [
-        synchronizer.onDidRefuseSubagent(listener),
-        worktrees.onDidRefuseSetup(listener),
-      ];
+      const subscriptions = [synchronizer.onDidRefuseSubagent(listener), setups.onDidRefuse(listener)];
       return { dispose: () => subscriptions.forEach((one) => one.dispose()) };
     };
   }

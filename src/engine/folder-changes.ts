@@ -5,7 +5,7 @@ import type { Question, Session } from "./server-model.ts";
 import type { Subagent } from "./subagent.ts";
 import type { RefusedSubagent } from "./synchronizer.ts";
 import type { RecordReading, Task } from "./task.ts";
-import type { RefusedSetup } from "./task-worktrees.ts";
+import type { RefusedSetup } from "./worktree-setups.ts";
 
 /** What an agent was refused, and the user can allow. */
 export type Refused = RefusedSubagent | RefusedSetup;

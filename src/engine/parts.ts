@@ -30,6 +30,7 @@ import { TurnWatcher } from "./turns.ts";
 import { Waits } from "./waits.ts";
 import { WokenTurns } from "./woken-turns.ts";
 import { WorkTime } from "./work-time.ts";
+import { WorktreeSetups } from "./worktree-setups.ts";
 import { WorktreeWork } from "./worktree-work.ts";
 
 export type EngineParts = ReturnType<typeof createParts>;
@@ -44,7 +45,8 @@ export function createParts(ports: EnginePorts) {
   const catalog = new Catalog(server);
   const permissions = new AgentPermissions(server, catalog, registry);
   const collisions = new Collisions(registry, settings);
-  const worktrees = new TaskWorktrees(ports, registry, subagents);
+  const setups = new WorktreeSetups(ports, registry);
+  const worktrees = new TaskWorktrees(ports, registry, subagents, setups);
   const predictions = new Predictions(ports, registry, worktrees);
   const work = new WorkTime(registry, requests, clock, logger);
   const waits = new Waits(registry, requests, clock, logger);
@@ -57,7 +59,7 @@ export function createParts(ports: EnginePorts) {
   const turns = new TurnWatcher(ports, registry, prompts, ending);
   const guard = new BudgetGuard(ports, registry, work, budget, ending);
   // The start of turns:
-  const queue = new LaunchQueue(ports, registry, worktrees, ending);
+  const queue = new LaunchQueue(ports, registry, setups, ending);
   const forks = new ForkBuilder(ports, registry);
   const forkDelivery = new ForkDelivery(ports, forks, prompts, ending);
   const adoption = new Adoption(ports, registry, subagents, budget, turns);
@@ -104,7 +106,7 @@ export function createParts(ports: EnginePorts) {
     }),
     registry.onDidChange(({ before, after }) => {
       if (!before || !isActive(before) || (after && isActive(after))) return;
-      worktrees.leaveSetup(before.id);
+      setups.leave(before.id);
       // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();
@@ -135,6 +137,7 @@ export function createParts(ports: EnginePorts) {
     queue,
     predictions,
     worktrees,
+    setups,
     woken,
     notices,
     transcripts,
@@ -144,6 +147,7 @@ export function createParts(ports: EnginePorts) {
   ];
   return {
     ...parts,
+    setups,
     worktreeWork,
     requests,
     work,

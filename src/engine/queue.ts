@@ -5,7 +5,7 @@ import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence, type Text } from "./sentence.ts";
 import { isActive, isQueued, shortID, taskError } from "./task.ts";
-import type { TaskWorktrees } from "./task-worktrees.ts";
+import type { WorktreeSetups } from "./worktree-setups.ts";
 import type { TaskEvent } from "./transitions.ts";
 
 /** The delay after a start that failed or came too early, in milliseconds. */
@@ -25,7 +25,7 @@ export class LaunchQueue implements Disposable {
   constructor(
     private readonly ports: Pick<EnginePorts, "server" | "clock" | "logger" | "settings">,
     private readonly registry: TaskRegistry,
-    private readonly worktrees: TaskWorktrees,
+    private readonly setups: WorktreeSetups,
     /** Ends a task. Must be called from within the task's queue. */
     private readonly ending: { end(entry: Entry, event: TaskEvent): Promise<void> },
   ) {}
@@ -91,7 +91,7 @@ export class LaunchQueue implements Disposable {
     let isDecided = false;
     try {
       // Not in the task's queue, so that the task can be cancelled meanwhile.
-      const failure = await this.worktrees.setUp(entry).then(() => undefined, textOf);
+      const failure = await this.setups.run(entry).then(() => undefined, textOf);
       isDecided = await entry.serial.run(() =>
         failure === undefined ? this.startNow(entry) : this.failSetup(entry, failure),
       );
@@ -145,7 +145,7 @@ export class LaunchQueue implements Disposable {
       worktree: record.worktree && { ...record.worktree, setup: undefined },
       startedAt: this.ports.clock.now(),
     });
-    this.worktrees.leaveSetup(id);
+    this.setups.leave(id);
     await this.ports.server.prompt(id, { messageID, agent, model, parts: [] });
     return true;
   }

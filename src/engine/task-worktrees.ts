@@ -3,7 +3,6 @@ import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
-import type { SetupSettings } from "./settings.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 import {
@@ -15,6 +14,7 @@ import {
   type TaskWorktree,
 } from "./task.ts";
 import { nameOf } from "./task-names.ts";
+import type { WorktreeSetups } from "./worktree-setups.ts";
 
 /** What decides where a new task works. */
 interface NewTask {
@@ -22,13 +22,6 @@ interface NewTask {
   readonly launchedBy: TaskRecord["launchedBy"];
   readonly fork?: { readonly sourceSessionID: string } | undefined;
   readonly isolation?: Isolation | undefined;
-}
-
-/** An agent's launch that was refused, because the user has not allowed the setup command of worktrees. */
-export interface RefusedSetup {
-  readonly kind: "setup";
-  /** The agent's session. */
-  readonly sessionID: string;
 }
 
 /** Where a new task is going to work. */
@@ -41,12 +34,6 @@ export interface Workplace {
   readonly isInPlace: boolean;
   /** Whether a command has to run in its own worktree before the prompt. */
   readonly setsUp: boolean;
-}
-
-/** A setup command that is running, or has succeeded while its task could not be started yet. */
-interface Setup {
-  readonly done: Promise<void>;
-  readonly abort: AbortController;
 }
 
 /** What a task changed as of an end, while it is being read too. */
@@ -67,27 +54,18 @@ interface Remake {
 export class TaskWorktrees implements Disposable {
   /** The changes as of the end of tasks, by task ID. */
   private readonly ends = new Map<string, EndChanges>();
-
-  /** By task ID. */
-  private readonly setups = new Map<string, Setup>();
   private readonly changed: Emitter<void>;
-  private readonly refusals: Emitter<RefusedSetup>;
   /** A worktree was removed or made again. */
   readonly onDidChange: Event<void>;
-  /** Doesn't fire for users' launches, which ask for what is missing themselves. */
-  readonly onDidRefuseSetup: Event<RefusedSetup>;
 
   constructor(
-    private readonly ports: Pick<
-      EnginePorts,
-      "worktrees" | "server" | "settings" | "random" | "clock" | "logger"
-    >,
+    private readonly ports: Pick<EnginePorts, "worktrees" | "server" | "settings" | "random" | "logger">,
     private readonly registry: TaskRegistry,
     private readonly subagents: Subagents,
+    private readonly setups: WorktreeSetups,
   ) {
-    const emitter = <T>(): Emitter<T> => new Emitter(logged(ports.logger, "worktrees"));
-    this.onDidChange = (this.changed = emitter<void>()).event;
-    this.onDidRefuseSetup = (this.refusals = emitter<RefusedSetup>()).event;
+    this.changed = new Emitter(logged(ports.logger, "worktrees"));
+    this.onDidChange = this.changed.event;
   }
 
   /** The worktree that a session works in: its own, or that of the nearest isolated task above it. */
@@ -114,9 +92,8 @@ export class TaskWorktrees implements Disposable {
     const { location } = settings().isolation;
     const obstacle = isIsolated ? await worktrees.obstacle({ from: worktree, location }) : undefined;
     if (obstacle !== undefined) throw new Refusal("no-worktree", obstacle);
-    if (isIsolated && launchedBy === "agent" && settings().isolation.setup?.isAllowed === false)
-      this.refusals.fire({ kind: "setup", sessionID: parentSessionID });
-    const setsUp = isIsolated && this.allowedSetup() !== undefined;
+    const calling = launchedBy === "agent" ? parentSessionID : undefined;
+    const setsUp = isIsolated && this.setups.command(calling) !== undefined;
     return { isIsolated, worktree, isInPlace: !isIsolated && source === around, setsUp };
   }
 
@@ -180,23 +157,6 @@ export class TaskWorktrees implements Disposable {
   }
 
   /**
-   * Runs the setup command of a task that waits for it. Once it has succeeded, does nothing until the task has started.
-   * Rejects if the command fails, takes too long, is not allowed, or the task ends meanwhile.
-   */
-  async setUp(entry: Entry): Promise<void> {
-    const { id, worktree } = entry.record;
-    if (worktree?.setup === undefined) return;
-    let setup = this.setups.get(id);
-    if (!setup) {
-      const abort = new AbortController();
-      setup = { done: this.runSetup(worktree, abort.signal), abort };
-      this.setups.set(id, setup);
-      this.registry.progressed(entry, () => entry.turn?.progress.onSetup(this.ports.clock.now()));
-    }
-    await setup.done;
-  }
-
-  /**
    * Reads the changes of a task when it ends, which keeps its result even if nobody is notified. Forgets them when the
    * task is resumed, was decided on, or is gone.
    */
@@ -205,22 +165,13 @@ export class TaskWorktrees implements Disposable {
     else if (before && isActive(before)) void this.changesAtEnd(after);
   }
 
-  /** Stops the setup command of a task if it is running, and forgets it. */
-  leaveSetup(taskID: string): void {
-    this.setups.get(taskID)?.abort.abort();
-    this.setups.delete(taskID);
-  }
-
   /** The end of what the setup command of a task printed. Undefined if there was none. */
   async setupOutput(entry: Entry): Promise<string | undefined> {
     return this.ports.worktrees.setupOutput(this.requireOwn(entry));
   }
 
-  /** The engine ends. The next one runs again what had not finished. */
   dispose(): void {
-    for (const id of this.setups.keys()) this.leaveSetup(id);
     this.changed.dispose();
-    this.refusals.dispose();
   }
 
   /** Removes the worktree of a task that could not be created. */
@@ -243,12 +194,8 @@ export class TaskWorktrees implements Disposable {
 
   /** Throws a {@link Refusal} while the worktree that a session works in is being set up. */
   requireSetUp(sessionID: string): void {
-    const id = this.ownerOf(sessionID)?.record.id;
-    if (id === undefined || !this.setups.has(id)) return;
-    throw new Refusal(
-      "still-running",
-      sentence("The worktree of task {0} is still being set up. Try again later.", shortID(id)),
-    );
+    const owner = this.ownerOf(sessionID);
+    if (owner) this.setups.requireDone(owner.record.id);
   }
 
   /** Whether the worktree that a session works in is gone. */
@@ -305,7 +252,7 @@ export class TaskWorktrees implements Disposable {
           "still-running",
           sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
         );
-      this.requireSetUp(id);
+      this.setups.requireDone(id);
       await this.ports.server.releaseDirectory(worktree.directory);
       return use(worktree);
     });
@@ -323,7 +270,7 @@ export class TaskWorktrees implements Disposable {
       const isThere = await worktrees.exists(worktree);
       if (!isThere) {
         // What was discarded comes back in any case.
-        if (discarded === undefined) this.allowedSetup();
+        if (discarded === undefined) this.setups.command();
         await worktrees.remake(worktree, { ...isolation, discarded });
       }
       if (entry.record.worktree?.outcome) await this.noteNow(entry, { outcome: undefined });
@@ -331,19 +278,7 @@ export class TaskWorktrees implements Disposable {
     });
     if (!isMade) return;
     this.changed.fire();
-    if (!isolation.setup?.isAllowed) return;
-    const abort = new AbortController();
-    signal?.addEventListener("abort", () => abort.abort());
-    if (signal?.aborted) abort.abort();
-    const done = this.runSetup(worktree, abort.signal);
-    this.setups.set(entry.record.id, { done, abort });
-    await done.finally(() => this.setups.delete(entry.record.id));
-  }
-
-  private async runSetup(worktree: TaskWorktree, signal: AbortSignal): Promise<void> {
-    // The setting may have changed since the launch.
-    const setup = this.allowedSetup();
-    if (setup) await this.ports.worktrees.setUp(worktree, { ...setup, signal });
+    if (isolation.setup?.isAllowed) await this.setups.runAgain(entry.record.id, worktree, signal);
   }
 
   /** Completes or takes back a decision on the work of a task that a process was killed with. */
@@ -353,18 +288,6 @@ export class TaskWorktrees implements Disposable {
     // Before work is noted as discarded, its worktree is removed; so it was made again.
     if (worktree.outcome === "discarded") await this.note(entry, { outcome: undefined });
     else await this.remove(entry);
-  }
-
-  private allowedSetup(): SetupSettings | undefined {
-    const { setup } = this.ports.settings().isolation;
-    if (!setup || setup.isAllowed) return setup;
-    throw new Refusal(
-      "setup-not-allowed",
-      sentence(
-        "The setup command of worktrees isn't allowed yet: {0}. The user can allow it in VS Code; then try again.",
-        setup.command,
-      ),
-    );
   }
 
   /** The task in whose worktree a session works. Undefined if it works in the folder. */
