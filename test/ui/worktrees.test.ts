@@ -207,6 +207,18 @@ describe("worktrees in a real editor", () => {
     await workbench.runCommand("View: Close All Editors");
   });
 
+  it("offers to clean up worktrees if the folder already has all changes", async () => {
+    repository.write("cart.txt", readFileSync(join(worktreeOf(LAUNCHED), "cart.txt"), "utf8"));
+    await act(LAUNCHED, "Bring Back…");
+    const told = workbench.notification(`The folder already has all changes by "${LAUNCHED}".`);
+    await told.waitFor();
+    await workbench.screenshot("worktree-nothing-to-bring-back-dark");
+    await button(told, "Clean Up Worktrees…").click();
+    await workbench.quickInput.shows("Select the worktrees to remove");
+    await option(LAUNCHED).or(option("number-the-cart")).first().waitFor();
+    repository.write("cart.txt", lines());
+  });
+
   it("brings the work back into a folder with changes of its own, and undoes that", async () => {
     await launch(CLEAN);
     const worktree = worktreeOf(CLEAN);

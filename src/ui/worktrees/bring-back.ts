@@ -32,17 +32,17 @@ export async function bringBack(context: TaskContext, argument: unknown): Promis
   if (!picked) return;
   const { task, folder } = picked;
   const planned = await planBringBack(task, folder);
-  if (planned.plan.files.length === 0)
-    return inform(
-      vscode.l10n.t(
-        '"{0}" has nothing to bring back: the folder already has its changes. Clean Up Worktrees can remove its worktree.',
-        nameOf(task),
-      ),
-    );
+  if (planned.plan.files.length === 0) return offerCleanUp(nameOf(task));
   const decision = await askFiles(planned);
   if (decision === "agent") await folder.calls.letAgentMerge(task.id, planned.plan);
   else if (decision?.every(({ take }) => take === "mine")) inform(vscode.l10n.t("Nothing was brought back."));
   else if (decision) offerUndo(broughtBack(task, decision), await write(planned, decision), context.logger);
+}
+
+async function offerCleanUp(name: string): Promise<void> {
+  const message = vscode.l10n.t('The folder already has all changes by "{0}".', name);
+  if (await offer(message, vscode.l10n.t("Clean Up Worktrees…")))
+    await vscode.commands.executeCommand("asyncagents.cleanUpWorktrees");
 }
 
 export async function planBringBack(task: IsolatedTask, folder: Folder): Promise<Planned> {
