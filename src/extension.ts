@@ -136,7 +136,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     extensionUri: context.extensionUri,
     firstSteps,
     list,
-    frontID: () => (view.visible ? view.selectedID : undefined) ?? panels.activeID,
+    frontID: () => view.frontID(panels.activeID),
     clickedID: () => view.clickedID(),
   };
   own(

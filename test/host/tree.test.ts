@@ -513,6 +513,30 @@ describe("the tree", () => {
     assert.equal(shown.selectedID, undefined);
   });
 
+  it("has the task of the output in front of the user only while no row is selected, such as that of a group or batch", async () => {
+    await options.sortBy("groups");
+    await add("Fix one", { batchID: "both" });
+    const id = await add("Fix two", { batchID: "both" });
+    const { shown, view, select } = showView(await openFolder(engine, session));
+    assert.equal(shown.frontID("ses_shown"), "ses_shown");
+    view.visible = true;
+    assert.equal(shown.frontID("ses_shown"), "ses_shown");
+    const [group] = shown.tree.getChildren();
+    assert.ok(group);
+    const [batch] = shown.tree.getChildren(group);
+    assert.ok(batch instanceof BatchNode);
+    for (const [row, front] of [
+      [group, undefined],
+      [batch, undefined],
+      [shown.tree.node(id), id],
+    ] as const) {
+      select([row]);
+      assert.equal(shown.frontID("ses_shown"), front);
+    }
+    view.visible = false;
+    assert.equal(shown.frontID("ses_shown"), "ses_shown");
+  });
+
   it("learns what was selected while its row was redrawn, which the editor reports as nothing", async () => {
     const id = await add("Find the bug");
     const { shown, view, select, keys } = showView(await openFolder(engine, session));

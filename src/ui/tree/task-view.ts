@@ -141,6 +141,11 @@ export class TaskView implements vscode.Disposable {
     return node instanceof ChildNode ? node.id : undefined;
   }
 
+  /** The task or subagent in front of the user: that of the selected row; if none is, that of the given output. */
+  frontID(shownID: string | undefined): string | undefined {
+    return this.visible && this.selection.length > 0 ? this.selectedID : shownID;
+  }
+
   /** While the selected rows are redrawn, the editor has no selection. */
   private get selection(): readonly Node[] {
     const { selection } = this.view;
