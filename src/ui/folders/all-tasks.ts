@@ -21,13 +21,7 @@ import { type Folder, type Folders, requireFolder } from "./folders.ts";
 
 /** The known tasks of all folders. Each session belongs to one folder, so its ID determines which folder is asked. */
 export class AllTasks implements Disposable {
-  private readonly taskChanges: Emitter<TaskChange>;
-  private readonly sessionChanges: Emitter<string>;
-  private readonly subagentChanges: Emitter<SubagentChange>;
-  private readonly requestChanges: Emitter<void>;
-  private readonly warnings: Emitter<Task>;
-  private readonly refusals: Emitter<Refused>;
-  private readonly subscription: Disposable;
+  private readonly disposables = new DisposableStore();
   readonly onDidChange: Event<TaskChange>;
   readonly onDidChangeSession: Event<string>;
   readonly onDidChangeSubagent: Event<SubagentChange>;
@@ -39,30 +33,33 @@ export class AllTasks implements Disposable {
     private readonly folders: Folders,
     logger: Logger,
   ) {
-    const emitter = <T>(): Emitter<T> => new Emitter(logged(logger, "the tasks"));
-    this.onDidChange = (this.taskChanges = emitter<TaskChange>()).event;
-    this.onDidChangeSession = (this.sessionChanges = emitter<string>()).event;
-    this.onDidChangeSubagent = (this.subagentChanges = emitter<SubagentChange>()).event;
-    this.onDidChangeRequests = (this.requestChanges = emitter<void>()).event;
-    this.onDidWarn = (this.warnings = emitter<Task>()).event;
-    this.onDidRefuse = (this.refusals = emitter<Refused>()).event;
-    this.subscription = folders.follow(({ known }) => {
-      const subscriptions = new DisposableStore(
-        known.onDidChange((change) => this.taskChanges.fire(change)),
-        known.onDidChangeSession((id) => this.sessionChanges.fire(id)),
-        known.onDidChangeSubagent((change) => this.subagentChanges.fire(change)),
-        known.onDidChangeRequests(() => this.requestChanges.fire()),
-        known.onDidWarn((task) => this.warnings.fire(task)),
-        known.onDidRefuse((refused) => this.refusals.fire(refused)),
-      );
-      return {
-        dispose: () => {
-          subscriptions.dispose();
-          // The folder's requests can no longer be answered in this window.
-          this.requestChanges.fire();
-        },
-      };
-    });
+    const emitter = <T>(): Emitter<T> => this.disposables.add(new Emitter(logged(logger, "the tasks")));
+    const tasks = emitter<TaskChange>();
+    const sessions = emitter<string>();
+    const subagents = emitter<SubagentChange>();
+    const requests = emitter<void>();
+    const warnings = emitter<Task>();
+    const refusals = emitter<Refused>();
+    this.onDidChange = tasks.event;
+    this.onDidChangeSession = sessions.event;
+    this.onDidChangeSubagent = subagents.event;
+    this.onDidChangeRequests = requests.event;
+    this.onDidWarn = warnings.event;
+    this.onDidRefuse = refusals.event;
+    const following = folders.follow(
+      ({ known }) =>
+        new DisposableStore(
+          // At the end, as the folder's requests can no longer be answered in this window.
+          { dispose: () => requests.fire() },
+          known.onDidChange((change) => tasks.fire(change)),
+          known.onDidChangeSession((id) => sessions.fire(id)),
+          known.onDidChangeSubagent((change) => subagents.fire(change)),
+          known.onDidChangeRequests(() => requests.fire()),
+          known.onDidWarn((task) => warnings.fire(task)),
+          known.onDidRefuse((refused) => refusals.fire(refused)),
+        ),
+    );
+    this.disposables.add(following);
   }
 
   /**
@@ -170,16 +167,7 @@ export class AllTasks implements Disposable {
   }
 
   dispose(): void {
-    this.subscription.dispose();
-    for (const each of [
-      this.taskChanges,
-      this.sessionChanges,
-      this.subagentChanges,
-      this.requestChanges,
-      this.warnings,
-      this.refusals,
-    ])
-      each.dispose();
+    this.disposables.dispose();
   }
 
   private of(sessionID: string): ReadModel | undefined {
