@@ -73,6 +73,9 @@ export class TaskView implements vscode.Disposable {
     this.onDidChangeVisibility = visibility.event;
     const opened = new vscode.EventEmitter<Folder>();
     this.onDidOpenFolder = opened.event;
+    const update = (): void => this.update();
+    /** Many tasks can change at once, and the update covers all of them. */
+    const updateSoon = (): void => void (this.pendingUpdate ??= setTimeout(update, UPDATE_DELAY_MS));
     this.disposables = vscode.Disposable.from(
       this.tree,
       view,
@@ -88,21 +91,21 @@ export class TaskView implements vscode.Disposable {
         this.openNew();
       }),
       vscode.window.registerFileDecorationProvider(new TaskDecorations()),
-      folders.onDidChange(() => this.update()),
-      folders.onDidChangeCurrent(() => this.update()),
-      folders.follow(({ session }) => session.onDidChange(() => this.update())),
+      folders.onDidChange(update),
+      folders.onDidChangeCurrent(update),
+      folders.follow(({ session }) => session.onDidChange(update)),
       known.onDidChangeSession((id) => {
         const folder = folders.all.find(({ session }) => session.id === id);
         if (!folder) return;
         this.update();
         this.tree.redrawFolder(folder);
       }),
-      known.onDidChange(() => this.updateSoon()),
-      known.onDidChangeSubagent(() => this.updateSoon()),
-      known.onDidChangeRequests(() => this.updateSoon()),
-      options.onDidChange(() => this.update()),
-      unread.onDidChange(() => this.updateSoon()),
-      daemon.onDidChange(() => this.update()),
+      known.onDidChange(updateSoon),
+      known.onDidChangeSubagent(updateSoon),
+      known.onDidChangeRequests(updateSoon),
+      options.onDidChange(update),
+      unread.onDidChange(updateSoon),
+      daemon.onDidChange(update),
       view.onDidExpandElement(({ element }) => {
         this.tree.setOpen(element, true);
         const folder = element instanceof FolderNode ? folderOf(folders, element) : undefined;
@@ -122,7 +125,7 @@ export class TaskView implements vscode.Disposable {
           else this.tree.redrawFolder(folder);
         }),
       ),
-      vscode.workspace.onDidGrantWorkspaceTrust(() => this.update()),
+      vscode.workspace.onDidGrantWorkspaceTrust(update),
     );
     this.tree.setVisible(view.visible);
     this.update();
@@ -213,11 +216,6 @@ export class TaskView implements vscode.Disposable {
     const options = { focus: false, select: false, expand: true };
     for (const node of this.toOpen) this.view.reveal(node, options).then(undefined, () => undefined);
     this.toOpen.clear();
-  }
-
-  /** Many tasks can change at once, and the update covers all of them. */
-  private updateSoon(): void {
-    this.pendingUpdate ??= setTimeout(() => this.update(), UPDATE_DELAY_MS);
   }
 
   private update(): void {
