@@ -3,7 +3,7 @@ import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 
-/** Says above the conversation why it may be outdated: no connection, or the task no longer exists. */
+/** Says above the conversation why it may be outdated: no connection, or the task is gone. */
 export class Banner {
   readonly element: HTMLElement;
   private connection: ConnectionView = "connected";
@@ -37,9 +37,9 @@ export class Banner {
         h(
           "span",
           {},
-          h("strong", {}, l10n.t("This task no longer exists.")),
+          h("strong", {}, l10n.t("This task is no longer available.")),
           " ",
-          l10n.t("Its session was deleted on the server. Launch a new task to do the work again."),
+          l10n.t("Its session was deleted on the server, or its folder is no longer in the workspace."),
         ),
       );
     else if (kind === "connecting")

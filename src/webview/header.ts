@@ -83,6 +83,7 @@ export class Header {
       h("span", { title: task.description }, task.description),
       ...marks.flatMap((mark) => (mark === false ? [] : [" ", h("small", { class: "mark" }, mark)])),
     );
+    for (const button of [this.fork, this.changes, this.terminal]) button.hidden = false;
     const isTask = task.kind === "task";
     const isAtWork = task.activity !== undefined || task.status === "running" || task.status === "resumed";
     this.cancel.hidden = !isAtWork;

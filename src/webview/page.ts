@@ -250,7 +250,7 @@ export class Page {
     this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();
-    this.announce(this.context.l10n.t("This task no longer exists."));
+    this.announce(this.context.l10n.t("This task is no longer available."));
   }
 
   private showConnection(connection: ConnectionView): void {

@@ -427,7 +427,7 @@ describe("the output panel in a real editor", () => {
     const sessions = (await (await server.fetch("/session")).json()) as { id: string; title: string }[];
     const { id } = sessions.find(({ title }) => title.includes("Publish the branch"))!;
     await server.fetch(`/session/${id}`, { method: "DELETE" });
-    await frame.locator(".banner", { hasText: "This task no longer exists." }).waitFor();
+    await frame.locator(".banner", { hasText: "This task is no longer available." }).waitFor();
     await look("gone");
     await workbench.treeItem("Publish the branch").waitFor({ state: "detached" });
     await show("Raise the timeout");

@@ -95,6 +95,8 @@ export class OutputSession {
       }),
       known.onDidChangeRequests(() => this.sendRequests()),
       editor.onDidChangeConnection(() => {
+        // Its folder may have been removed; if it is added again, the conversation is opened there.
+        if (!this.child) this.unfollow();
         this.sendConnection();
         this.sendTask();
         this.sendRequests();
@@ -127,6 +129,10 @@ export class OutputSession {
     this.pause();
     this.outbox.dispose();
     this.disposables.dispose();
+    this.unfollow();
+  }
+
+  private unfollow(): void {
     this.conversation?.dispose();
     this.conversation = undefined;
   }
@@ -167,7 +173,7 @@ export class OutputSession {
   }
 
   private async follow(): Promise<void> {
-    if (this.editor.connection() !== "connected") return;
+    if (!this.child || this.editor.connection() !== "connected") return;
     try {
       const conversation = await this.parts.known.openConversation(this.taskID, (message) =>
         this.show(message),

@@ -236,8 +236,9 @@ export class PanelPage {
   }
 
   setTask(task: Child | undefined): void {
+    const before = this.task as Task | undefined;
     this.task = task;
-    this.taskChanges.fire({ id: this.session.taskID, before: undefined, after: undefined });
+    this.taskChanges.fire({ id: this.session.taskID, before, after: task as Task | undefined });
   }
 
   setRequests(requests: readonly OpenRequest<MirroredRequest>[]): void {

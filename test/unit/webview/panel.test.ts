@@ -888,6 +888,34 @@ describe("the output panel", () => {
     assert.equal(await panel.page.locator(".banner").isVisible(), false);
   });
 
+  it("follows the conversation again after its folder was removed from the workspace and added again", async () => {
+    const task = fakeTask();
+    const transcripts = [new FakeTranscript().user("Go"), new FakeTranscript().user("Go on")];
+    const loads: FakeTranscript[] = [];
+    const transcript = (): Promise<FakeTranscript> => {
+      loads.push(transcripts[loads.length]!);
+      return Promise.resolve(loads.at(-1)!);
+    };
+    await open(transcripts[0]!, { task, transcript });
+    await text("Go").waitFor();
+    panel.task = undefined;
+    // The window's other folders are connected.
+    panel.setConnection("connected");
+    await text("its folder is no longer in the workspace").waitFor();
+    assert.equal(transcripts[0]!.followers, 0);
+    // The connection is told of once the tasks were read.
+    panel.setTask(task);
+    panel.setConnection("connected");
+    await text("Go on").waitFor();
+    assert.equal(await panel.page.locator(".banner").isVisible(), false);
+    assert.ok(await button("Fork").isVisible());
+    assert.equal(loads.length, 2);
+    assert.deepEqual(
+      panel.calls.filter(([name]) => name === "error"),
+      [],
+    );
+  });
+
   it("loads the conversation again if the connection returned while loading it failed", async () => {
     const transcript = new FakeTranscript().user("Go");
     const loads: ((error: Error) => void)[] = [];
@@ -921,7 +949,7 @@ describe("the output panel", () => {
   it("says that the task no longer exists", async () => {
     const gone = new ServerFailure("GET /session/x", "not-found", "Not found", 404);
     await open(new FakeTranscript(), { task: undefined, transcript: () => Promise.reject(gone) });
-    await text("This task no longer exists").waitFor();
+    await text("This task is no longer available").waitFor();
   });
 
   it("renders few elements of a long conversation, and restores the scroll position", async () => {
