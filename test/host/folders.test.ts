@@ -5,6 +5,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
+import { connect } from "../../src/ui/commands/set-up.ts";
 import { AllTasks, routedCommands } from "../../src/ui/folders/all-tasks.ts";
 import { connectionOf } from "../../src/ui/output/open-session.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
@@ -167,6 +168,42 @@ describe("commands in a workspace of several folders", () => {
     assert.equal((await commands.clear(inApi)).id, inApi);
     await assert.rejects(commands.retry("ses_"), /several folders.*: api, web/);
     for (const each of own) each.dispose();
+  });
+});
+
+describe("connecting from the output of a task", () => {
+  it("connects the task's folder, or while no folder knows the task, one that isn't connected", async () => {
+    const journal: string[] = [];
+    const folder = (name: string, state: ConnectionState["kind"], taskID?: string) => ({
+      known: { session: (id: string) => (id === taskID ? {} : undefined) },
+      connector: {
+        state: { kind: state },
+        refresh: async () => journal.push(`refresh ${name}`),
+        connectAsking: async () => journal.push(`connect ${name}`),
+      },
+    });
+    const all = [
+      folder("api", "connected", "ses_api"),
+      folder("web", "disconnected"),
+      folder("docs", "failed"),
+    ];
+    const folders = {
+      all,
+      current: all[0],
+      of: (id: string) => all.find(({ known }) => known.session(id) !== undefined),
+    };
+    const context = { folders } as unknown as Parameters<typeof connect>[0];
+    const made = async (taskID?: string): Promise<readonly string[]> => {
+      await connect(context, taskID);
+      return journal.splice(0);
+    };
+    assert.deepEqual(await made("ses_api"), ["refresh api"]);
+    assert.deepEqual(await made(), ["refresh api"]);
+    assert.deepEqual(await made("ses_unknown"), ["connect web"]);
+    all[1] = folder("web", "connected");
+    assert.deepEqual(await made("ses_unknown"), ["connect docs"]);
+    all[2] = folder("docs", "connected", "ses_unknown");
+    assert.deepEqual(await made("ses_unknown"), ["refresh docs"]);
   });
 });
 

@@ -13,14 +13,17 @@ const DOCUMENTATION = "https://opencode.ai/docs/#install";
 const SHELL_START_MS = 2_000;
 
 /**
- * Connects the folder of the task whose panel asks for it, or the current folder if that is unknown; reads everything
- * again if it is already connected. If OpenCode isn't found, helps the user install it, also without a folder.
+ * Connects the folder of the task whose panel asks for it, or the current folder; reads everything again if it is
+ * already connected. A task that no folder knows may belong to any that isn't connected. If OpenCode isn't found, helps
+ * the user install it, also without a folder.
  */
 export async function connect(context: ServerContext, taskID: unknown): Promise<void> {
   const { folders, settings } = context;
-  const connector = isReady()
-    ? ((typeof taskID === "string" ? folders.of(taskID) : undefined) ?? requireFolder(folders)).connector
-    : undefined;
+  const asked =
+    typeof taskID === "string"
+      ? (folders.of(taskID) ?? folders.all.find(({ connector: { state } }) => state.kind !== "connected"))
+      : undefined;
+  const connector = isReady() ? (asked ?? requireFolder(folders)).connector : undefined;
   if (connector?.state.kind === "connected") return connector.refresh();
   try {
     if (connector) return void (await connector.connectAsking());
