@@ -125,7 +125,9 @@ export class OverviewPage {
     this.empty.textContent =
       tasks.length > 0
         ? l10n.t("No task was active in this time.")
-        : l10n.t("No tasks today. The tasks that you or your agents launch appear here.");
+        : l10n.t(
+            "No tasks to show today. The tasks that you or your agents launch appear here until they are cleared.",
+          );
     this.table.element.hidden = isEmpty;
     this.facts.hidden = isEmpty;
     this.ranges.hidden = tasks.length === 0;

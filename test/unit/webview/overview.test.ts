@@ -199,9 +199,10 @@ describe("the page of the overview", () => {
     assert.equal(await overview.page.locator(".placeholder").innerText(), "No task was active in this time.");
   });
 
-  it("says that there are no tasks, and that the connection is lost", async () => {
+  it("says that there are no tasks to show, as cleared ones aren't shown, and that the connection is lost", async () => {
     await open([]);
-    await overview.page.getByText("No tasks today.").waitFor();
+    await overview.page.getByText("No tasks to show today.").waitFor();
+    await overview.page.getByText("until they are cleared").waitFor();
     assert.equal(await overview.page.getByRole("table").count(), 0);
     await overview.show([], "disconnected");
     await overview.page.getByText("Not connected to OpenCode.").waitFor();
