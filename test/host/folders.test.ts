@@ -25,6 +25,7 @@ void memento.update("asyncagents.sortOrder", "active");
 describe("the tree of several folders", () => {
   let workspace: MemoryWorkspace;
   let allTasks: AllTasks;
+  let options: ListOptions;
   let tree: TaskTree;
   let made: { dispose(): void }[];
   let drawn: string[];
@@ -34,7 +35,8 @@ describe("the tree of several folders", () => {
     allTasks = new AllTasks(workspace.folders, strictLogger);
     const { folders } = workspace;
     const unread = new Unread(allTasks, folders, memento, NOTHING_SHOWN);
-    tree = new TaskTree(allTasks, folders, new ListOptions(memento), unread);
+    options = new ListOptions(memento);
+    tree = new TaskTree(allTasks, folders, options, unread);
     made = [];
     drawn = [];
     tree.onDidChangeTreeData((node) => drawn.push(node ? label(node) : "root"));
@@ -103,6 +105,20 @@ describe("the tree of several folders", () => {
     assert.match(String(docs?.description), /^OpenCode wasn't found\./);
     assert.ok(typeof docs?.tooltip === "string");
     assert.match(docs.tooltip, /OpenCode wasn't found\. Install it\.$/);
+  });
+
+  it("a folder with nothing but cleared tasks can be expanded while they are shown", async () => {
+    const { engine, tasks } = await add("api", 1);
+    await add("web", 0);
+    await workspace.open();
+    await engine.clear(tasks[0] ?? "", { cancelRunning: true });
+    const api = (): vscode.TreeItem => item(tree.getChildren()[0] ?? assert.fail("no row"));
+    const { None, Expanded } = vscode.TreeItemCollapsibleState;
+    assert.deepEqual([api().collapsibleState, api().description], [None, "no tasks · Parent"]);
+    options.showsCleared = true;
+    assert.deepEqual(rows()["api"], ["Cleared"]);
+    assert.deepEqual([api().collapsibleState, api().description], [Expanded, "Parent"]);
+    options.showsCleared = false;
   });
 
   it("the overview is connected once one is, the output of an unknown task once all are", async () => {

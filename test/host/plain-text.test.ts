@@ -58,7 +58,8 @@ describe("text from agents and users in titles", () => {
       session: { id: undefined, session: { title: TURNED } },
       connector: { state: { kind: "connected", own: false } },
     } as unknown as Folder;
-    const row = folderItem(folder, { children: () => [], unreadable: () => [] } as unknown as Tasks, false);
+    const known = { children: () => [], unreadable: () => [] } as unknown as Tasks;
+    const row = folderItem(folder, known, { showsCleared: false }, false);
     assert.equal(row.label, PLAIN);
     assert.doesNotMatch(`${row.description as string}${row.tooltip as string}`, HIDDEN);
   });

@@ -5,6 +5,7 @@ import type { Phase, Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import type { Group } from "./groups.ts";
+import type { ListOptions } from "./list-options.ts";
 import { title } from "../plain-text.ts";
 import { batchName, batchWords } from "./titles.ts";
 import { enumerate, translate } from "../messages.ts";
@@ -120,21 +121,28 @@ export const SHOW_SELECTED = "_asyncagents.showSelected";
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
 /** The row of a folder: its activity, or why there is none. */
-export function folderItem(folder: Folder, known: Tasks, isLaunching: boolean): vscode.TreeItem {
+export function folderItem(
+  folder: Folder,
+  known: Tasks,
+  { showsCleared }: Pick<ListOptions, "showsCleared">,
+  isLaunching: boolean,
+): vscode.TreeItem {
   const { uri, session, connector } = folder;
   const name = title(folder.name);
   const { state } = connector;
   const item = new vscode.TreeItem(name);
   item.id = uri.toString();
+  const { id } = session;
   const hasRows =
     isLaunching ||
-    (session.id !== undefined && known.children(session.id).length + known.unreadable(session.id).length > 0);
+    (id !== undefined &&
+      [known.children(id), known.unreadable(id), showsCleared ? known.cleared(id) : []].flat().length > 0);
   // Expanding a folder that isn't connected connects it, because whoever expands it wants to see its tasks.
   item.collapsibleState = hasRows ? Expanded : state.kind === "connected" ? None : Collapsed;
   const words = [
     stateWords(state),
     state.kind === "connected" && !hasRows && vscode.l10n.t("no tasks"),
-    session.id !== undefined && runningWords(known, session.id),
+    id !== undefined && runningWords(known, id),
     title(session.session?.title ?? ""),
   ];
   item.description = factsAfter(name, words);

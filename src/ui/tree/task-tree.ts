@@ -202,7 +202,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (element instanceof LaunchingNode) return launchingItem(element);
     if (element instanceof FolderNode) {
       const folder = folderOf(this.folders, element);
-      return folder ? folderItem(folder, this.known, this.launching.in(folder).length > 0) : goneItem();
+      if (!folder) return goneItem();
+      return folderItem(folder, this.known, this.options, this.launching.in(folder).length > 0);
     }
     if (element instanceof GroupNode) {
       const children = this.levels.childrenIn(element);
