@@ -4,7 +4,7 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { TaskRecordDraft, Task } from "../../src/engine/task.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
-import { batchLabel, BatchNode, ChildNode, type Node } from "../../src/ui/tree/items.ts";
+import { batchLabel, BatchNode, ChildNode, type Node, rowID } from "../../src/ui/tree/items.ts";
 import { runningIn } from "../../src/ui/tree/family.ts";
 import { ListOptions, NO_FILTER } from "../../src/ui/tree/list-options.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
@@ -537,6 +537,18 @@ describe("the tree", () => {
     assert.equal(shown.frontID("ses_shown"), "ses_shown");
   });
 
+  it("selects the row of the output that the user is in, without expanding the group of cleared tasks for it", async () => {
+    const [id, cleared] = [await add("Find the bug"), await add("Fix it", ended)];
+    await engine.clear(cleared);
+    options.showsCleared = true;
+    const { shown, view, revealed } = showView(await openFolder(engine, session));
+    view.visible = true;
+    shown.follow(cleared);
+    shown.follow(id);
+    await until("the row", () => shown.selectedID === id);
+    assert.deepEqual(revealed, [id]);
+  });
+
   it("learns what was selected while its row was redrawn, which the editor reports as nothing", async () => {
     const id = await add("Find the bug");
     const { shown, view, select, keys } = showView(await openFolder(engine, session));
@@ -552,6 +564,7 @@ describe("the tree", () => {
   function showView({ folders }: MemoryWorkspace) {
     const never = (): vscode.Disposable => ({ dispose: () => undefined });
     const selections = new vscode.EventEmitter<{ readonly selection: readonly Node[] }>();
+    const revealed: string[] = [];
     const view = {
       message: "",
       selection: [] as readonly Node[],
@@ -560,6 +573,10 @@ describe("the tree", () => {
       onDidExpandElement: never,
       onDidCollapseElement: never,
       onDidChangeSelection: selections.event,
+      reveal: async (node: Node) => {
+        revealed.push(rowID(node));
+        view.selection = [node];
+      },
       dispose: () => selections.dispose(),
     };
     const { createTreeView } = vscode.window;
@@ -578,7 +595,7 @@ describe("the tree", () => {
       view.selection = selection;
       selections.fire({ selection });
     };
-    return { shown, view, keys, select };
+    return { shown, view, keys, select, revealed };
   }
 });
 

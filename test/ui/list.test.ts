@@ -187,8 +187,6 @@ describe("the list of a user's own tasks and its outputs, in a real editor", fun
       workbench.dialog(text).locator(".monaco-button", { hasText: button }).click();
 
     it("are out of sight until the filter shows them, in a collapsed group that stays after a reload", async () => {
-      // The row of an output that is open is shown, also in the collapsed group.
-      await workbench.runCommand("View: Close All Editors");
       for (const prompt of [LEXER, PARSER]) {
         await clear(prompt);
         await row(prompt).waitFor({ state: "detached" });

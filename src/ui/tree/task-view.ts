@@ -199,8 +199,13 @@ export class TaskView implements vscode.Disposable {
     }
   }
 
-  /** Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. */
+  /**
+   * Selects the row of the task in front of the user, if the view is visible and no other choice would be lost. For a
+   * cleared one, that would expand the group that keeps it out of sight.
+   */
   follow(taskID: string): void {
+    const child = this.parts.known.child(taskID);
+    if (!child || isCleared(child)) return;
     if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID)
       void this.reveal(taskID);
   }
