@@ -19,6 +19,8 @@ export interface Activity {
   /** Agents that wait for others to end. */
   readonly queued: readonly Child[];
   readonly requests: readonly OpenRequest[];
+  /** The number of agents that made them. */
+  readonly waiting: number;
   /** Whether the connection is lost, so that this is the last known state. */
   readonly isLost: boolean;
   /** The usage of the tasks that ran today, per folder. */
@@ -36,7 +38,7 @@ export interface StatusBarText {
 export function describe(activity: Activity): StatusBarText {
   const { working, queued, requests, isLost } = activity;
   const counts = [
-    requests.length > 0 && countWord("waiting", new Set(requests.map(({ child }) => child.id)).size),
+    activity.waiting > 0 && countWord("waiting", activity.waiting),
     working.length > 0 && countWord("running", working.length),
     queued.length > 0 && vscode.l10n.t("{0} queued", queued.length),
     inConflict(working),

@@ -112,6 +112,7 @@ export class StatusBar implements vscode.Disposable {
       working: working.filter((child) => !queued.includes(child)),
       queued,
       requests,
+      waiting: waiting.size,
       isLost,
       today,
     });
