@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { inform } from "../dialogs.ts";
-import { type Child, isTask } from "../../engine/subagent.ts";
+import type { Child } from "../../engine/subagent.ts";
 import { type ListItem, pickAny } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import {
@@ -8,6 +8,7 @@ import {
   type ChildState,
   countStates,
   descendants,
+  isCleared,
   runningIn,
   waitsForUser,
 } from "../tree/family.ts";
@@ -234,7 +235,7 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
   const searched = (): readonly string[] =>
     folders.all
       .flatMap((folder) => folder.known.sessions().flatMap(({ id }) => known.child(id) ?? []))
-      .filter((child) => !isTask(child) || child.clearedAt === undefined)
+      .filter((child) => !isCleared(child))
       .sort((a, b) => b.createdAt - a.createdAt)
       .map(({ id }) => id);
   const item = (taskID: string, hit: Hit): HitItem => {

@@ -7,7 +7,7 @@ import { parsePanelMessage } from "../../protocol/output-guard.ts";
 import type { OverviewMessage, OverviewTask } from "../../protocol/overview.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { endOf } from "../tree/family.ts";
+import { endOf, isCleared } from "../tree/family.ts";
 import { startOfDay } from "../tree/groups.ts";
 import { connectionOf } from "./open-session.ts";
 import type { PanelParts } from "./output-panels.ts";
@@ -64,7 +64,7 @@ function tasksSince(folders: Folders, since: number, now: number): readonly Over
       waiting.set(child.id, Math.min(waiting.get(child.id) ?? now, timeOf(request.id, now)));
     return known.sessions().flatMap(({ id }) => {
       const child = known.child(id);
-      if (!child || (isTask(child) && child.clearedAt !== undefined)) return [];
+      if (!child || isCleared(child)) return [];
       return isRunning(child) || endOf(child) >= since ? [overviewTask(child, waiting.get(id))] : [];
     });
   });

@@ -4,7 +4,7 @@ import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folders } from "../folders/folders.ts";
-import { endOf } from "./family.ts";
+import { endOf, isCleared } from "./family.ts";
 
 const READ = "asyncagents.read";
 /** How many results that were read are stored one by one; older ones count as read. */
@@ -60,7 +60,7 @@ export class Unread implements vscode.Disposable {
       isTask(child) &&
       !isRunning(child) &&
       child.status !== "cancelled" &&
-      child.clearedAt === undefined &&
+      !isCleared(child) &&
       endOf(child) > this.read.until &&
       this.read.ends[child.id] !== endOf(child) &&
       this.known.child(child.parentSessionID) === undefined
