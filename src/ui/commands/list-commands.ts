@@ -63,7 +63,7 @@ interface ConditionItem extends ListItem {
  */
 export async function filter({ known, folders, list }: TaskContext): Promise<void> {
   const { filter: before, showsCleared } = list;
-  const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
+  const { sessionIDs } = folders;
   const children = sessionIDs.flatMap((id) => descendants(known, id));
   const cleared = sessionIDs.reduce((count, id) => count + known.cleared(id).length, 0);
   const isChosen = ({ state, agent, isCleared }: ConditionItem): boolean =>

@@ -152,7 +152,7 @@ export async function pickFrom(
       }
     }
   };
-  for (const { session } of folders.all) if (session.id !== undefined) add(session.id);
+  for (const id of folders.sessionIDs) add(id);
   if (items.length === 0) {
     inform(none);
     return undefined;

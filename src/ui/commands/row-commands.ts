@@ -278,10 +278,9 @@ export async function clear(context: TaskContext, argument: unknown, selection: 
 
 export async function clearFinished(context: TaskContext): Promise<void> {
   const { known, folders } = context;
-  const sessionIDs = folders.all.flatMap(({ session }) => session.id ?? []);
   await clearAll(
     context,
-    sessionIDs.flatMap((id) => finishedTasks(known, id)),
+    folders.sessionIDs.flatMap((id) => finishedTasks(known, id)),
   );
 }
 

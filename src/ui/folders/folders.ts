@@ -106,6 +106,11 @@ export class Folders implements Disposable {
     return this.all.find(({ known }) => known.session(sessionID) !== undefined);
   }
 
+  /** The IDs of the active sessions. */
+  get sessionIDs(): readonly string[] {
+    return this.all.flatMap(({ session }) => session.id ?? []);
+  }
+
   /** Makes a folder the current one, unless it was removed in the meantime. */
   use(folder: Folder | undefined): void {
     if (!folder || !this.all.includes(folder)) return;

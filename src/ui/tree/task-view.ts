@@ -227,13 +227,12 @@ export class TaskView implements vscode.Disposable {
     clearTimeout(this.pendingUpdate);
     this.pendingUpdate = undefined;
     const { known, folders, keys, unread, options, daemon } = this.parts;
-    const { all, current } = folders;
+    const { all, current, sessionIDs } = folders;
     const requests = known.openRequests();
     const unreadTasks = unread.list();
     keys.set("hasUnread", unreadTasks.length > 0);
     keys.set("hasNext", unreadTasks.length + requests.length > 0);
     const state = current?.connector.state ?? { kind: "disconnected" as const };
-    const { sessionIDs } = this;
     const children = sessionIDs.flatMap((id) => known.children(id));
     const filtered = this.filtered();
     keys.set("state", viewState(state));
@@ -272,17 +271,13 @@ export class TaskView implements vscode.Disposable {
 
   /** The effect of the filter; undefined if there is none. */
   private filtered(): Filtered | undefined {
-    const { filter } = this.parts.options;
+    const { known, folders, options } = this.parts;
+    const { filter } = options;
     if (!isFiltering(filter)) return undefined;
-    const all = this.sessionIDs.flatMap((id) => descendants(this.parts.known, id));
+    const all = folders.sessionIDs.flatMap((id) => descendants(known, id));
     const hidden = all.filter((child) => !matches(child, filter));
     const waiting = hidden.filter(waitsForUser).length;
     return { all: all.length, shown: all.length - hidden.length, waiting };
-  }
-
-  /** The IDs of the folders' active sessions. */
-  private get sessionIDs(): readonly string[] {
-    return this.parts.folders.all.flatMap(({ session }) => session.id ?? []);
   }
 
   /** With several rows selected, a menu offers what applies to at least one of them. */

@@ -39,7 +39,7 @@ export class Unread implements vscode.Disposable {
 
   constructor(
     private readonly known: Pick<Tasks, "child" | "children" | "onDidChange">,
-    private readonly folders: Pick<Folders, "all">,
+    private readonly folders: Pick<Folders, "sessionIDs">,
     private readonly memento: vscode.Memento,
     outputs: ShownOutputs,
   ) {
@@ -69,8 +69,8 @@ export class Unread implements vscode.Disposable {
 
   /** The unread tasks of the folders' active sessions, the one that ended last first. */
   list(): readonly Task[] {
-    return this.folders.all
-      .flatMap(({ session }) => (session.id === undefined ? [] : this.known.children(session.id)))
+    return this.folders.sessionIDs
+      .flatMap((id) => this.known.children(id))
       .filter((child) => this.has(child))
       .sort((a, b) => endOf(b) - endOf(a));
   }
