@@ -65,7 +65,7 @@ export function folderOpener(host: FolderHost): FolderOpener {
       );
     };
     own(view.onDidChangeVisibility(configureSoon));
-    own(settings.onDidChangeAny(configureSoon));
+    own(settings.onDidChange(configureSoon));
     own(session.onDidChange(() => (state.pickedSession = session.isPicked ? session.id : undefined)));
 
     return {

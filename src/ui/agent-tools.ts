@@ -12,7 +12,7 @@ export class AgentTools implements vscode.Disposable {
     private readonly context: EditorToolContext,
     private readonly settings: Settings,
   ) {
-    this.subscription = settings.onDidChange("agentTools", () => this.update());
+    this.subscription = settings.onDidChange(() => this.update(), "agentTools");
     this.update();
   }
 

@@ -65,17 +65,11 @@ export class Settings {
     return this.number("keepWorking", 12, 0) * 3_600_000;
   }
 
-  /** Calls back when any setting changes. */
-  onDidChangeAny(callback: () => void): vscode.Disposable {
+  /** Calls back when a setting changes; if there is a name, only when one under it does. */
+  onDidChange(callback: () => void, name?: string): vscode.Disposable {
     return vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration(SECTION, this.folder)) callback();
-    });
-  }
-
-  /** Calls back when a setting under `name` changes. */
-  onDidChange(name: string, callback: () => void): vscode.Disposable {
-    return vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration(`${SECTION}.${name}`, this.folder)) callback();
+      const section = name === undefined ? SECTION : `${SECTION}.${name}`;
+      if (event.affectsConfiguration(section, this.folder)) callback();
     });
   }
 
