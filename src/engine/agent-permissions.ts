@@ -4,7 +4,7 @@ import { evaluate, isWithin, restrict, sharedDenials } from "./permissions.ts";
 import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentInfo, PermissionRule, Session } from "./server-model.ts";
-import type { Entry } from "./registry.ts";
+import type { Entry, TaskRegistry } from "./registry.ts";
 import { isStopped, shortID, type TaskRecord } from "./task.ts";
 
 /** An agent's call that starts work in another session. */
@@ -28,6 +28,8 @@ const LAUNCH = "task";
 /** The rules of a session in which no agent has worked yet. */
 const NO_LIMITS: Rules = [{ permission: "*", pattern: "*", action: "allow" }];
 
+const NOTHING_ALLOWED: Rules = [{ permission: "*", pattern: "*", action: "deny" }];
+
 /** Keeps tasks from being allowed more than the agents that start them. */
 export class AgentPermissions {
   /** Whether the registry has each session as it is now. */
@@ -36,7 +38,7 @@ export class AgentPermissions {
   constructor(
     private readonly server: Pick<AgentServer, "message" | "session" | "restrict">,
     private readonly catalog: Pick<Catalog, "all">,
-    private readonly registry: { session(id: string): Session | undefined },
+    private readonly registry: Pick<TaskRegistry, "session" | "applySession">,
   ) {}
 
   /** From now on, the registry hears of each change. */
@@ -57,12 +59,8 @@ export class AgentPermissions {
     ]);
     const name = agent ?? message?.info.agent ?? session?.agent;
     const ofAgent = name === undefined ? NO_LIMITS : agents.find((one) => one.name === name)?.permission;
-    return new CallingAgent(
-      name ?? "",
-      [...(ofAgent ?? []), ...(session?.permission ?? [])],
-      agents,
-      permitted,
-    );
+    const ofSession = session ? (session.permission ?? NOTHING_ALLOWED) : [];
+    return new CallingAgent(name ?? "", [...(ofAgent ?? []), ...ofSession], agents, permitted);
   }
 
   /**
@@ -72,7 +70,7 @@ export class AgentPermissions {
    */
   async limitToCaller(session: Session, agent: string, call: AgentCall): Promise<void> {
     const limits = await this.missingLimits(session, agent, call);
-    if (limits.length > 0) await this.server.restrict(session.id, limits);
+    if (limits.length > 0) this.registry.applySession(await this.server.restrict(session.id, limits));
   }
 
   /** Throws a {@link Refusal} if a running task is allowed more than the agent that makes a call. */
@@ -95,7 +93,8 @@ export class AgentPermissions {
   private async missingLimits({ permission }: Session, agent: string, call: AgentCall): Promise<Rules> {
     const caller = await this.callingAgent(call);
     caller.requireMayLaunch(agent);
-    return caller.limits(agent, permission);
+    // What can't be understood may allow everything.
+    return caller.limits(agent, permission ?? NO_LIMITS);
   }
 
   private async session(id: string): Promise<Session | undefined> {

@@ -23,7 +23,7 @@ import { Resume } from "./resume.ts";
 import { Steering } from "./steering.ts";
 import { Subagents } from "./subagents.ts";
 import { Synchronizer } from "./synchronizer.ts";
-import { isActive, isTakenBack, waitingMessage } from "./task.ts";
+import { isActive, isQueued, isTakenBack, waitingMessage } from "./task.ts";
 import { logTasks } from "./task-log.ts";
 import { TaskWorktrees } from "./task-worktrees.ts";
 import { TurnWatcher } from "./turns.ts";
@@ -105,8 +105,10 @@ export function createParts(ports: EnginePorts) {
       if (lost) notices.deliverSoon(lost);
     }),
     registry.onDidChange(({ before, after }) => {
+      if (before && isQueued(before) && !(after && isQueued(after))) setups.leave(before.id);
+    }),
+    registry.onDidChange(({ before, after }) => {
       if (!before || !isActive(before) || (after && isActive(after))) return;
-      setups.leave(before.id);
       // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();

@@ -61,7 +61,7 @@ export interface AgentServer {
   /** Undefined if there is no such session (any more). */
   session(sessionID: string): Promise<Session | undefined>;
   /** Appends permission rules to those of a session. */
-  restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void>;
+  restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<Session>;
   /** All sessions of the folder, including child sessions and archived ones. */
   sessions(): Promise<readonly Session[]>;
   deleteSession(sessionID: string): Promise<void>;

@@ -145,7 +145,6 @@ export class LaunchQueue implements Disposable {
       worktree: record.worktree && { ...record.worktree, setup: undefined },
       startedAt: this.ports.clock.now(),
     });
-    this.setups.leave(id);
     await this.ports.server.prompt(id, { messageID, agent, model, parts: [] });
     return true;
   }

@@ -14,8 +14,8 @@ export interface Session {
   /** In US dollars. */
   readonly cost: number;
   readonly tokens: TokenUsage;
-  /** The session's own rules, without those of its agent. */
-  readonly permission: readonly PermissionRule[];
+  /** The session's own rules, without those of its agent. Undefined if they can't be understood. */
+  readonly permission: readonly PermissionRule[] | undefined;
   /** The task record of this session, if it is a task. */
   readonly task: RecordReading;
 }

@@ -95,6 +95,7 @@ export class Synchronizer implements Disposable {
     const { server, catalog, registry, permissions, subagents, notices, queue, transcripts } = this.parts;
     const attempt = ++this.attempt;
     catalog.forget();
+    permissions.disconnect();
     const knownBefore = registry.sessions().map(({ id }) => id);
     // Events received while the lists are being read are newer than the lists.
     this.early ??= [];

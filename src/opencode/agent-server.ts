@@ -150,9 +150,9 @@ export class OpenCodeAgentServer implements AgentServer {
     );
   }
 
-  restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
+  restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<Session> {
     // The server appends the rules.
-    return this.update(sessionID, { permission: [...rules] }, ignored);
+    return this.update(sessionID, { permission: [...rules] }, schemas.session);
   }
 
   async sessions(): Promise<readonly Session[]> {

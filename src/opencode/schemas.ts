@@ -49,9 +49,6 @@ const permissionRules = z.array(
   z.object({ permission: z.string(), pattern: z.string(), action: z.enum(["allow", "deny", "ask"]) }),
 );
 
-/** In place of rules that can't be understood, so that an agent gets no more than they allow. */
-const NOTHING_ALLOWED: z.output<typeof permissionRules> = [{ permission: "*", pattern: "*", action: "deny" }];
-
 /** A session including its metadata. */
 export const storedSession = z.object({
   id: z.string(),
@@ -63,7 +60,7 @@ export const storedSession = z.object({
   metadata: z.optional(unknownRecord),
   cost: z.optional(z.number()),
   tokens: z.optional(tokens),
-  permission: z.catch(z.nullish(permissionRules), NOTHING_ALLOWED),
+  permission: z.optional(z.unknown()),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.optional(z.number()) }),
 });
 
@@ -86,7 +83,7 @@ export function toSession(stored: z.output<typeof storedSession>): Session {
     archived: time.archived || undefined,
     cost,
     tokens,
-    permission: permission ?? [],
+    permission: z.safeParse(permissionRules, permission ?? []).data,
     task: readRecord(stored),
   };
 }

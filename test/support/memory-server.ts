@@ -158,10 +158,10 @@ export class MemoryServer implements AgentServer {
     return structuredClone(this.sessionsByID.get(sessionID));
   }
 
-  async restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<void> {
+  async restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<Session> {
     this.journal.push({ call: "restrict", sessionID });
     const session = this.require(sessionID, `PATCH /session/${sessionID}`);
-    this.put({ ...session, permission: [...session.permission, ...rules] }, undefined);
+    return this.put({ ...session, permission: [...(session.permission ?? []), ...rules] }, undefined);
   }
 
   async sessions(): Promise<readonly Session[]> {

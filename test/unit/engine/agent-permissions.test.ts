@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { PermissionRule } from "../../../src/engine/server-model.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
 
@@ -15,7 +15,7 @@ describe("What the task of an agent is allowed", () => {
     const clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = memoryWindow(server, clock);
+    window = memoryWindow(server, clock, { maxDepth: 3 });
     await window.engine.connect();
   });
 
@@ -52,5 +52,48 @@ describe("What the task of an agent is allowed", () => {
     await connecting;
     assert.deepEqual((await launched())[0], NO_COMMANDS);
     assert.equal(reads(), 1);
+  });
+
+  it("is nothing if the rules of the agent's session can't be understood", async () => {
+    const session = await server.session(parent);
+    assert.ok(session);
+    server.put({ ...session, permission: undefined }, undefined);
+    window.link.deliver();
+    await assert.rejects(launched(), { code: "not-allowed" });
+  });
+
+  describe("when it is resumed", () => {
+    let task: string;
+
+    beforeEach(async () => {
+      const input = { prompt: "Work.", parentSessionID: parent, launchedBy: "person" } as const;
+      task = (await window.engine.launch(input)).id;
+      server.finish(task, "Done.");
+      window.link.deliver();
+      await settled();
+      await server.restrict(parent, [NO_COMMANDS]);
+    });
+
+    const resume = () => window.engine.resume(task, "More.", { sessionID: parent, agent: "build" });
+    const rules = async () => (await server.session(task))?.permission;
+
+    it("is limited even if its own rules can't be understood", async () => {
+      const session = await server.session(task);
+      assert.ok(session);
+      server.put({ ...session, permission: undefined }, undefined);
+      window.link.deliver();
+      await resume();
+      assert.deepEqual(await rules(), [NO_COMMANDS]);
+    });
+
+    it("limits what it launches from then on, even if its resume fails and no event reports that", async () => {
+      window.link.deliver();
+      // The calls before this one: the session, the agents, its new rules.
+      window.link.fail("refused", 3);
+      await assert.rejects(resume());
+      assert.deepEqual(await rules(), [NO_COMMANDS]);
+      parent = task;
+      assert.deepEqual((await launched())[0], NO_COMMANDS);
+    });
   });
 });

@@ -55,7 +55,7 @@ describe("Event decoder", () => {
     );
   });
 
-  it("reads a session's rules, and takes those that it doesn't understand for a denial of everything", () => {
+  it("reads a session's rules, and knows none if it doesn't understand one", () => {
     const { decode } = decoder();
     const rulesOf = (permission?: unknown) => {
       const info = { ...session, permission };
@@ -63,11 +63,10 @@ describe("Event decoder", () => {
       return changed?.type === "session-changed" && changed.session.permission;
     };
     const rule = { permission: "bash", pattern: "rm *", action: "ask" };
-    const all = { permission: "*", pattern: "*", action: "deny" };
     assert.deepEqual(rulesOf(), []);
     assert.deepEqual(rulesOf([rule]), [rule]);
-    assert.deepEqual(rulesOf([rule, { ...rule, action: "consult" }]), [all]);
-    assert.deepEqual(rulesOf({ bash: "deny" }), [all]);
+    assert.deepEqual(rulesOf([rule, { ...rule, action: "consult" }]), undefined);
+    assert.deepEqual(rulesOf({ bash: "deny" }), undefined);
   });
 
   it("puts the server's own words into facts: why a call was refused, and which subagent it launched", () => {

@@ -4,10 +4,11 @@ import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 import type { Isolation } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
 import { noWorktrees } from "../../support/no-worktrees.ts";
 
-describe("A worktree that is made again", () => {
+describe("The setup of a worktree", () => {
+  let clock: ManualClock;
   let server: MemoryServer;
   let window: MemoryWindow;
   let parent: string;
@@ -15,7 +16,7 @@ describe("A worktree that is made again", () => {
   let finishSetup: () => void;
 
   beforeEach(async () => {
-    const clock = new ManualClock();
+    clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
     let isThere = true;
@@ -58,7 +59,7 @@ describe("A worktree that is made again", () => {
 
   const refusal = { code: "still-running", message: /is still being set up\. Try again later\.$/ };
 
-  it("gets no work before it has been set up again", async () => {
+  it("keeps work away from a worktree that is made again", async () => {
     const id = await completed();
     const [before, known] = [prompts(id), server.known().length];
     await window.engine.worktreeWork.remove(id);
@@ -75,7 +76,7 @@ describe("A worktree that is made again", () => {
     assert.equal(prompts(id), before + 1);
   });
 
-  it("doesn't keep others from being launched meanwhile", async () => {
+  it("doesn't keep other tasks from being launched", async () => {
     const id = await completed();
     await window.engine.worktreeWork.remove(id);
     const making = window.engine.worktreeWork.remake(id);
@@ -87,5 +88,18 @@ describe("A worktree that is made again", () => {
     assert.equal(window.engine.get(other.id)?.progress?.phase, "setting-up");
     finish();
     await making;
+  });
+
+  it("is over once the task has started, even if no answer said that the start was stored", async () => {
+    const { id } = await launch(parent);
+    await settled();
+    // The task is stored as started; then it is read, as there was no answer.
+    window.link.fail("answer-lost", 1);
+    window.link.fail("refused", 2);
+    finishSetup();
+    await clock.advance(60_000);
+    await clock.advance(2 * POLL_MS);
+    assert.equal(window.engine.get(id)?.progress?.phase, "thinking");
+    assert.equal((await launch(id, "folder")).parentSessionID, id);
   });
 });
