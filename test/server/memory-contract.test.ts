@@ -137,6 +137,22 @@ for (const [name, open] of Object.entries({ openCode, memory }))
       assert.deepEqual(listed.map(({ task }) => task.kind).sort(), ["none", "task"]);
     });
 
+    it("returns a session with its rules, to which it adds others", async () => {
+      const rules = ["bash", "edit"].map((permission) => ({
+        permission,
+        pattern: "*",
+        action: "deny" as const,
+      }));
+      const created = await server.createSession({ title: "t", permission: rules.slice(0, 1) });
+      assert.deepEqual(created.permission, rules.slice(0, 1));
+      assert.deepEqual((await server.restrict(created.id, rules.slice(1))).permission, rules);
+      assert.deepEqual((await server.session(created.id))?.permission, rules);
+      const listed = (await server.sessions()).find(({ id }) => id === created.id);
+      assert.deepEqual(listed?.permission, rules);
+      const { id } = await server.createSession({ title: "t" });
+      assert.deepEqual((await server.session(id))?.permission, []);
+    });
+
     it("keeps the file that is sent with a prompt", async () => {
       const id = await newSession();
       const file = { url: import.meta.url, mime: "text/plain", filename: "this.ts" };
