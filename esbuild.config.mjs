@@ -225,11 +225,13 @@ function startSize({ outputs }) {
 }
 
 /**
- * The README for the editor's page about the extension. That page loads pictures from web addresses alone; those of the
- * repository have none there and would show as broken.
+ * The README for the editor's page about the extension. That page loads pictures and follows links at web addresses
+ * alone; those within the repository lead nowhere there.
  */
-function readmeWithoutPictures() {
-  return readFileSync("README.md", "utf8").replace(/^!\[[^\]]*\]\(media\/[^)]+\)\n\n/gm, "");
+function packagedReadme() {
+  return readFileSync("README.md", "utf8")
+    .replace(/^!\[[^\]]*\]\(media\/[^)]+\)\n\n/gm, "")
+    .replace(/\[([^\]]+)\]\((?!https:|#)[^)]+\)/g, "$1");
 }
 
 /** Tells the editor's problem matcher when the first of the bundles begins, when the last one ends, and what failed. */
@@ -326,7 +328,7 @@ if (watch) {
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
   if (production) {
     await minifyAgain(results[0].metafile);
-    writeFileSync("dist/README.md", readmeWithoutPictures());
+    writeFileSync("dist/README.md", packagedReadme());
   }
   const metafiles = results.map(({ metafile }) => metafile);
   writeFileSync("dist/ThirdPartyNotices.txt", thirdPartyNotices(metafiles));
