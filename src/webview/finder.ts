@@ -7,8 +7,10 @@ import { rangesIn, textOfHtml } from "./readable-text.ts";
 import { plainTerminalText } from "./terminal-text.ts";
 import type { VirtualList } from "./virtual-list.ts";
 
-/** Milliseconds of typing, or of a growing conversation, after which the search is done again. */
+/** Milliseconds without typing after which the search begins. */
 const DELAY_MS = 120;
+/** Milliseconds after which the search is done again in a growing conversation, even if that goes on growing. */
+const GROWTH_MS = 500;
 /** Milliseconds of searching after which the page gets a turn. */
 const SLICE_MS = 12;
 /** Pixels that the box covers at the top of the view. */
@@ -46,6 +48,8 @@ export interface Findable {
 export class Finder {
   readonly box: FindBox;
   private expression: RegExp | undefined;
+  /** The text from which the expression was made; another one may be in the box. */
+  private query = "";
   private found: readonly Found[] = [];
   private current: Match | undefined;
   /** The row from which on a match is looked for. */
@@ -116,7 +120,7 @@ export class Finder {
   /** Goes to the next match, or with −1 to the previous one; after the last one follows the first. */
   step(by: 1 | -1): void {
     this.wanted = undefined;
-    if (this.timer !== undefined) {
+    if (!this.expression || this.query !== this.box.query) {
       this.begin();
       return;
     }
@@ -126,7 +130,7 @@ export class Finder {
 
   /** The conversation has changed. */
   didChange(): void {
-    if (this.isOpen) this.schedule();
+    if (this.isOpen) this.timer ??= window.setTimeout(() => this.begin(), GROWTH_MS);
   }
 
   /** Rows were added to the page, changed or removed. */
@@ -156,6 +160,7 @@ export class Finder {
       return;
     }
     this.expression = expression;
+    this.query = query;
     this.context.post({ type: "find-in-tools", query });
   }
 

@@ -55,7 +55,7 @@ describe("reading the output panel", () => {
 
   const box = () => panel.page.getByRole("textbox", { name: "Find in output" });
   const count = (text: string) =>
-    panel.page.locator(".find-count").getByText(text, { exact: true }).waitFor();
+    panel.page.locator(".find-count").getByText(text, { exact: true }).waitFor({ timeout: 10_000 });
   /** The marked text, and whether the reader can see it. */
   const current = (): Promise<{ text: string; seen: boolean }> =>
     panel.page.evaluate(() => {
@@ -126,6 +126,24 @@ describe("reading the output panel", () => {
     await shows("world (1)");
     await box().fill("");
     await until("no count", async () => (await panel.page.locator(".find-count").textContent()) === "");
+  });
+
+  it("finds text while the agent writes, and goes on to the next match", async () => {
+    const transcript = new FakeTranscript().user("needle").assistant().text("A needle, a needle. ");
+    await open(transcript);
+    const writing = setInterval(() => transcript.stream("More. "), 20);
+    try {
+      await panel.page.keyboard.press("Control+f");
+      await panel.page.keyboard.type("needle");
+      for (const position of ["1 of 3", "2 of 3", "3 of 3"]) {
+        await count(position);
+        await box().press("Enter");
+      }
+      transcript.stream("The last needle. ");
+      await count("1 of 4");
+    } finally {
+      clearInterval(writing);
+    }
   });
 
   it("shows a match in an entry that is not in the page yet, as soon as it is there", async () => {
