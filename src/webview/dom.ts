@@ -42,3 +42,11 @@ export function replaceChangedTail(element: Element, fragment: DocumentFragment)
   }
   element.append(fragment);
 }
+
+export type TextField = HTMLInputElement | HTMLTextAreaElement;
+
+export function isTextField(target: EventTarget | null): target is TextField {
+  return (
+    target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text")
+  );
+}

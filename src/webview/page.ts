@@ -3,7 +3,7 @@ import type { ConnectionView, Handlers, HostMessage, TaskView } from "../protoco
 import { Banner, Toast } from "./banner.ts";
 import type { Context, Disclosures } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
-import { button, h } from "./dom.ts";
+import { button, h, isTextField, type TextField } from "./dom.ts";
 import { Finder } from "./finder.ts";
 import { Footer } from "./footer.ts";
 import { Header } from "./header.ts";
@@ -30,14 +30,6 @@ const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
   "setting-up",
 ]);
 
-type TextField = HTMLInputElement | HTMLTextAreaElement;
-
-function isTextField(target: EventTarget | null): target is TextField {
-  return (
-    target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text")
-  );
-}
-
 /** The output panel: one task, its conversation and its actions. */
 export class Page {
   /** Handles each message of the extension. */
@@ -46,8 +38,10 @@ export class Page {
     task: ({ task }) => this.showTask(task),
     gone: () => this.showGone(),
     conversation: ({ entries, earlier, before }) => {
-      if (before === undefined) this.conversation.reset(entries, earlier);
-      else this.conversation.prepend(entries, earlier);
+      if (before === undefined) {
+        this.pendingReading ??= this.state.current.reading;
+        this.conversation.reset(entries, earlier);
+      } else this.conversation.prepend(entries, earlier);
       this.didLoad();
     },
     changes: ({ changes }) => {

@@ -101,6 +101,7 @@ export class VirtualList implements ConversationObserver {
   }
 
   onSplice(index: number, removed: readonly Row[], inserted: readonly Row[]): void {
+    if (this.wanted && removed.includes(this.wanted.row)) this.wanted = undefined;
     const growth = heightOf(inserted) - heightOf(removed);
     if (index >= this.last) {
       this.below += growth;
@@ -108,11 +109,14 @@ export class VirtualList implements ConversationObserver {
       this.above += growth;
       this.first += inserted.length - removed.length;
     } else {
+      this.noticeScroll();
       // Rows after the change are removed from the page; the next layout adds the visible ones again.
       this.unmount(Math.max(0, index - this.first), this.mounted.length);
       this.first = Math.min(this.first, index);
       this.above = heightOf(this.rows.slice(0, this.first));
       this.below = heightOf(this.rows.slice(this.last));
+      // A shorter content may have scrolled the view.
+      this.lastScrollTop = this.scroller.scrollTop;
     }
     this.schedule();
   }

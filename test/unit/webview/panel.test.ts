@@ -978,6 +978,42 @@ describe("the output panel", () => {
     });
   });
 
+  it("keeps the reader's place when the conversation is read again, and follows the end if it did", async () => {
+    const transcript = new FakeTranscript().user("The very first prompt");
+    for (let index = 0; index < 40; index++) transcript.assistant().text(`# Part ${index}\n\n${PARAGRAPHS}`);
+    await open(transcript);
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    const readAgain = async (): Promise<void> => {
+      await panel.page.evaluate(() => {
+        for (const row of document.querySelectorAll(".row")) row.setAttribute("data-old", "");
+      });
+      transcript.reset();
+      await until("other rows", async () => (await panel.page.locator("[data-old]").count()) === 0);
+      await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    };
+    for (const share of [0.4, 0.95]) {
+      await panel.page
+        .locator(".scroller")
+        .evaluate((at, share) => void (at.scrollTop = at.scrollHeight * share), share);
+      await button("Jump to Latest").waitFor();
+      await settledState(panel);
+      const seen = await firstSeen(panel);
+      // The second time, the list has restored the place itself.
+      for (let time = 0; time < 2; time++) {
+        await readAgain();
+        await until("the same place", async () => {
+          const now = await firstSeen(panel);
+          return now.text === seen.text && Math.abs(now.top - seen.top) <= 2;
+        });
+      }
+    }
+    await button("Jump to Latest").click();
+    await until("the end to be in view", async () => (await fromEnd()) <= 2);
+    await readAgain();
+    await until("the end to be in view", async () => (await fromEnd()) <= 2);
+    assert.equal(await button("Jump to Latest").count(), 0);
+  });
+
   it("continues to load earlier messages if the one it asked for was removed", async () => {
     const transcript = new FakeTranscript().user("The very first prompt");
     for (let index = 0; index < 20; index++) transcript.assistant().text(PARAGRAPHS);
