@@ -38,6 +38,8 @@ export class Page {
     task: ({ task }) => this.showTask(task),
     gone: () => this.showGone(),
     conversation: ({ entries, earlier, before }) => {
+      // The page may have asked for this before it got the newest entries again.
+      if (before !== undefined && before !== this.conversation.oldest?.id) return;
       if (before === undefined) {
         this.pendingReading ??= this.state.current.reading;
         this.conversation.reset(entries, earlier);

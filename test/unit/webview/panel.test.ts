@@ -1014,6 +1014,33 @@ describe("the output panel", () => {
     assert.equal(await button("Jump to Latest").count(), 0);
   });
 
+  it("keeps the order of messages that arrive after the conversation was read again", async () => {
+    const transcript = new FakeTranscript().user("The very first prompt");
+    for (let index = 0; index < 12; index++) transcript.assistant().text(`# Part ${index}`).text(PARAGRAPHS);
+    let load = (_: FakeTranscript): void => undefined;
+    await open(transcript, { transcript: () => new Promise((resolve) => (load = resolve)) });
+    await text("Loading the conversation").waitFor();
+    await panel.page.evaluate(() => {
+      const { requestIdleCallback: later } = window;
+      window.requestIdleCallback = (ask) => {
+        window.requestIdleCallback = later;
+        Object.assign(window, { ask });
+        return 0;
+      };
+    });
+    load(transcript);
+    await until("the page to be about to ask", () => panel.page.evaluate<boolean>("'ask' in window"));
+    // The page asks for what is before its oldest message, and gets the newest ones again before the answer.
+    for (let index = 12; index < 24; index++) transcript.assistant().text(`# Part ${index}`).text(PARAGRAPHS);
+    transcript.reset();
+    await panel.page.evaluate("ask()");
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    await panel.page.locator(".scroller").evaluate((at) => void (at.scrollTop = 0));
+    await text("The very first prompt").waitFor();
+    const shown = async (): Promise<readonly string[]> => panel.page.locator(".row h2").allTextContents();
+    await until("the beginning", async () => (await shown())[1] === "Part 0");
+  });
+
   it("continues to load earlier messages if the one it asked for was removed", async () => {
     const transcript = new FakeTranscript().user("The very first prompt");
     for (let index = 0; index < 20; index++) transcript.assistant().text(PARAGRAPHS);
