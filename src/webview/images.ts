@@ -2,7 +2,7 @@ import type { ImageView, PanelMessage } from "../protocol/output.ts";
 import { h } from "./dom.ts";
 import type { L10n } from "./l10n.ts";
 
-/** How many images are kept for being drawn again. */
+/** How many images are kept for being drawn again, unless more are in the page. */
 const MAX_KEPT = 24;
 /** Milliseconds after which an image is read again when it is drawn: its file may have changed. */
 const FRESH_MS = 10_000;
@@ -36,10 +36,17 @@ export class Images {
     const sized = await this.measure(image);
     this.kept.delete(path);
     this.kept.set(path, { ...sized, at: Date.now() });
-    const [oldest] = this.kept.keys();
-    if (this.kept.size > MAX_KEPT && oldest !== undefined) this.kept.delete(oldest);
+    this.forget();
     this.wanted.shift();
     if (this.wanted[0] !== undefined) this.post({ type: "image", path: this.wanted[0] });
+  }
+
+  /** Drops the oldest images, but none in the page, which would be read again at once. */
+  private forget(): void {
+    const links = document.querySelectorAll<HTMLElement>(".path.image");
+    const shown = new Set([...links].map(({ title }) => title));
+    const others = [...this.kept.keys()].filter((path) => !shown.has(path));
+    for (const path of others.slice(0, Math.max(0, this.kept.size - MAX_KEPT))) this.kept.delete(path);
   }
 
   private request(path: string): void {

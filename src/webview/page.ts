@@ -71,7 +71,7 @@ export class Page {
     image: ({ path, ...image }) =>
       void this.context.images.receive(path, image).then(() => {
         for (const [row, element] of this.list.shown)
-          if (element.querySelector(".path.image")) this.list.onChange(row);
+          if (element.querySelector(`.path.image[title="${CSS.escape(path)}"]`)) this.list.onChange(row);
       }),
     note: ({ text }) => this.note(text),
     find: ({ at }) => {

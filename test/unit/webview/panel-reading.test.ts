@@ -259,6 +259,21 @@ describe("reading the output panel", () => {
       assert.deepEqual(asked, ["a.png", "b.png"]);
     });
 
+    it("are read once, however many are in the page", async () => {
+      const asked: string[] = [];
+      const data = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+      const image = (_: string, path: string): Promise<string> => {
+        asked.push(path);
+        return Promise.resolve(data);
+      };
+      const names = Array.from({ length: 40 }, (_, index) => `${index}.png`);
+      const transcript = new FakeTranscript().user("Draw").assistant();
+      await open(transcript.text(names.map((name) => `![${name}](${name})`).join(" ")), { image });
+      await until("all images", async () => (await panel.page.locator("img").count()) === 40);
+      await panel.page.waitForTimeout(300);
+      assert.deepEqual(asked, names);
+    });
+
     it("that can't be shown are named, with the reason", async () => {
       const image = (_: string, path: string) =>
         path === "big.png"
