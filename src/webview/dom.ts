@@ -25,11 +25,14 @@ export function button(
   return element;
 }
 
-/** Replaces the children of `element` with those of `fragment`, but keeps leading ones that are equal. */
-export function replaceChangedTail(element: Element, fragment: DocumentFragment): void {
+/**
+ * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Preformatted text
+ * stays the same element while its content changes, so that it keeps the focus and the scroll position.
+ */
+export function replaceChangedTail(element: Element, source: ParentNode): void {
   let old = element.firstChild;
-  let fresh = fragment.firstChild;
-  while (old && fresh && old.isEqualNode(fresh)) {
+  let fresh = source.firstChild;
+  while (old && fresh && (old.isEqualNode(fresh) || takesContent(old, fresh))) {
     old = old.nextSibling;
     const same = fresh;
     fresh = fresh.nextSibling;
@@ -40,7 +43,14 @@ export function replaceChangedTail(element: Element, fragment: DocumentFragment)
     old = old.nextSibling;
     stale.remove();
   }
-  element.append(fragment);
+  element.append(...source.childNodes);
+}
+
+function takesContent(old: ChildNode, fresh: ChildNode): boolean {
+  if (!(old instanceof HTMLPreElement && fresh instanceof HTMLPreElement)) return false;
+  if (!old.cloneNode().isEqualNode(fresh.cloneNode())) return false;
+  replaceChangedTail(old, fresh);
+  return true;
 }
 
 export type TextField = HTMLInputElement | HTMLTextAreaElement;

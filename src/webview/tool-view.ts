@@ -2,7 +2,7 @@ import { TOOL_OUTPUT, type Excerpt, type ToolDetail, type ToolEntry } from "../p
 import type { Context, Disclosures } from "./context.ts";
 import type { Row } from "./conversation.ts";
 import { diffView } from "./diff-view.ts";
-import { button, h } from "./dom.ts";
+import { button, h, replaceChangedTail } from "./dom.ts";
 import { action } from "./header.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
 import { styledTerminalText } from "./terminal-text.ts";
@@ -39,13 +39,10 @@ export class ToolView {
       return;
     }
     const detail = this.detailOf(entry);
-    const fresh = h(
-      "div",
-      { class: "detail" },
-      ...(detail ? this.detailContent(detail, entry) : [this.waiting()]),
-    );
-    if (body) body.replaceWith(fresh);
-    else element.append(fresh);
+    const fresh = h("div", {}, ...(detail ? this.detailContent(detail, entry) : [this.waiting()]));
+    // As in what is shown, or the two would never be equal.
+    for (const control of fresh.querySelectorAll("button")) control.tabIndex = -1;
+    replaceChangedTail(body ?? element.appendChild(h("div", { class: "detail" })), fresh);
   }
 
   private openSession({ id }: ToolEntry): HTMLElement {

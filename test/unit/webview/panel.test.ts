@@ -227,6 +227,38 @@ describe("the output panel", () => {
     await panel.page.locator(".output").waitFor({ state: "detached" });
   });
 
+  it("keeps the focus and the scroll position in the details of a running tool call", async () => {
+    const lines = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `line ${index}`).join("\n");
+    const transcript = new FakeTranscript().user("Go").assistant();
+    const input = { command: "make", filePath: "/src/a.ts" };
+    const state = (output: string) =>
+      ({ status: "running", input, metadata: { output }, title: "Make", start: NOW }) as const;
+    transcript.tool("bash", state(lines(80)));
+    await open(transcript, { task: running() });
+    await panel.page.locator(".line").click();
+    const output = panel.page.locator(".output");
+    await output.evaluate((at) => {
+      at.scrollTop = 120;
+      at.focus();
+    });
+    const call = transcript.messages.at(-1)!.parts.at(-1)!;
+    assert.ok(call.type === "tool");
+    transcript.part({ ...call, state: state(lines(90)) });
+    await output.getByText("line 89").waitFor();
+    assert.deepEqual(
+      await output.evaluate((at) => [at.scrollTop, at === document.activeElement, at.textContent]),
+      [120, true, lines(90)],
+    );
+    await button("/src/a.ts").focus();
+    transcript.part({ ...call, state: state(lines(100)) });
+    await output.getByText("line 99").waitFor();
+    assert.ok(await focused("/src/a.ts"));
+    transcript.part({ ...call, state: { status: "error", input, error: "No", start: NOW, end: NOW } });
+    await output.getByText("No", { exact: true }).waitFor();
+    assert.ok(await focused("/src/a.ts"));
+  });
+
   it("loads nothing from elsewhere, runs no script, and opens links through the extension", async () => {
     const transcript = new FakeTranscript()
       .user("<script>window.pwned = 1</script>")
