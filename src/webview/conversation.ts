@@ -6,7 +6,7 @@ export interface Item {
   entry: ConversationEntry;
   readonly rows: Row[];
   /** Only for entries whose text is laid out in several rows. */
-  readonly text: Segmenter | undefined;
+  text: Segmenter | undefined;
 }
 
 /** A unit of layout: an entry, or one segment of its text. */
@@ -100,44 +100,44 @@ export class Conversation {
     if (!item) return;
     const before = item.entry;
     item.entry = entry;
-    if (!item.text && before.kind === entry.kind) {
-      this.observer.onChange(item.rows[0]!);
-    } else if ("text" in entry && "text" in before && entry.text.startsWith(before.text)) {
-      const added = entry.text.slice(before.text.length);
-      if (added !== "") this.extend(item, added);
+    if (before.kind !== entry.kind) {
+      this.splice(this.indexOf(item.rows[0]), item.rows.length, this.build(entry).rows);
+    } else if (item.text && "text" in entry && "text" in before) {
+      const isLonger = entry.text.startsWith(before.text);
+      if (isLonger) item.text.append(entry.text.slice(before.text.length));
+      else item.text = segmented(entry.text);
+      this.layOut(item, item.text);
     } else {
-      const at = this.indexOf(item.rows[0]);
-      const { length } = item.rows;
-      this.splice(at, length, this.build(entry).rows);
+      this.observer.onChange(item.rows[0]!);
     }
   }
 
   private grow(item: Item, delta: string): void {
-    const { entry } = item;
+    const { entry, text } = item;
     if (!("text" in entry)) return;
     item.entry = { ...entry, text: entry.text + delta };
-    this.extend(item, delta);
+    text?.append(delta);
+    if (text) this.layOut(item, text);
+    else this.observer.onChange(item.rows[0]!);
   }
 
-  /** Lays out added text: the last row grows, and new rows follow it. */
-  private extend(item: Item, added: string): void {
-    const last = item.rows.at(-1)!;
-    if (!item.text) {
-      this.observer.onChange(last);
-      return;
+  /** Lays out changed text: rows whose segment is the same stay as they are. */
+  private layOut(item: Item, text: Segmenter): void {
+    const { rows } = item;
+    const count = Math.max(1, text.count);
+    const end = this.indexOf(rows.at(-1)) + 1;
+    const surplus = rows.splice(count).length;
+    for (const [index, row] of rows.entries()) {
+      const segment = text.segment(index);
+      if (segment === row.text) continue;
+      row.text = segment;
+      this.observer.onChange(row);
     }
-    item.text.append(added);
     const fresh: Row[] = [];
-    for (let index = item.rows.length; index < item.text.count; index++)
-      fresh.push(segmentRow(item, item.text.segment(index), false));
-    const text = item.text.segment(item.rows.length - 1);
-    if (text !== last.text) {
-      last.text = text;
-      this.observer.onChange(last);
-    }
-    if (fresh.length === 0) return;
-    item.rows.push(...fresh);
-    this.splice(this.indexOf(last) + 1, 0, fresh);
+    for (let index = rows.length; index < count; index++)
+      fresh.push(segmentRow(item, text.segment(index), false));
+    rows.push(...fresh);
+    this.splice(end - surplus, surplus, fresh);
   }
 
   private remove(id: string): void {
@@ -171,12 +171,17 @@ function itemOf(entry: ConversationEntry): Item {
     item.rows.push({ item, text: "", first: true, height: LINE_HEIGHT + ROW_GAP });
     return item;
   }
-  const text = new Segmenter();
-  text.append(entry.text);
+  const text = segmented(entry.text);
   const item: Item = { entry, rows: [], text };
   for (let index = 0; index < Math.max(1, text.count); index++)
     item.rows.push(segmentRow(item, text.segment(index), index === 0));
   return item;
+}
+
+function segmented(text: string): Segmenter {
+  const segmenter = new Segmenter();
+  segmenter.append(text);
+  return segmenter;
 }
 
 function segmentRow(item: Item, text: string, first: boolean): Row {

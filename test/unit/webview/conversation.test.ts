@@ -88,6 +88,22 @@ describe("Conversation", () => {
     assert.deepEqual(shown(), ["Hello"]);
   });
 
+  it("keeps the rows of an answer whose end is trimmed when it is complete", () => {
+    load(text("a", `${LONG}${LONG}end `), text("b"));
+    const [first, second] = conversation.rows;
+    conversation.apply({ type: "append", id: "a", delta: "of it\n\n" });
+    conversation.apply({ type: "put", entry: text("a", `${LONG}${LONG}end of it`), after: undefined });
+    assert.deepEqual(shown(), [LONG, `${LONG}end of it`, "b"]);
+    assert.equal(conversation.rows[0], first);
+    assert.equal(conversation.rows[1], second);
+    conversation.apply({ type: "put", entry: text("a", LONG.trim()), after: undefined });
+    assert.deepEqual(shown(), [LONG.trim(), "b"]);
+    assert.equal(conversation.rows[0], first);
+    conversation.apply({ type: "append", id: "a", delta: "\n\nand on" });
+    assert.deepEqual(shown(), [`${LONG}and on`, "b"]);
+    assert.equal(conversation.rows[0], first);
+  });
+
   it("lays out a text again when it was rewritten", () => {
     load(text("a"), text("b", LONG + "end\n"), text("c"));
     conversation.apply({ type: "put", entry: text("b", "short"), after: "a" });
