@@ -91,6 +91,8 @@ export class VirtualList implements ConversationObserver {
   restore(position: ReadingPosition): void {
     this.isFollowing = false;
     this.wanted = position;
+    // What moved the view until now is of no importance.
+    this.lastScrollTop = this.scroller.scrollTop;
     this.schedule();
   }
 
@@ -189,6 +191,8 @@ export class VirtualList implements ConversationObserver {
       const seen = -this.contentTop();
       this.trim(seen - 2 * margin, seen + view + 2 * margin);
       this.setSpaces();
+      // Rows may have been added above.
+      this.keepInPlace(anchor);
     }
     // Heights of rows that were never in the page are estimates, so one pass may not fill the view.
     for (let pass = 0; pass < 3; pass++) {

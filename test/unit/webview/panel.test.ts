@@ -1012,8 +1012,10 @@ describe("the output panel", () => {
 
   it("keeps the reader's place when the conversation is read again, and follows the end if it did", async () => {
     const transcript = new FakeTranscript().user("The very first prompt");
-    for (let index = 0; index < 40; index++) transcript.assistant().text(`# Part ${index}\n\n${PARAGRAPHS}`);
+    for (let index = 0; index < 40; index++)
+      transcript.assistant().text(PARAGRAPHS.replaceAll("Paragraph", `${index}: paragraph`));
     await open(transcript);
+    await text("39: paragraph 11.").waitFor();
     await until("all messages", () => panel.page.locator(".earlier").isHidden());
     const readAgain = async (): Promise<void> => {
       await panel.page.evaluate(() => {
@@ -1022,6 +1024,7 @@ describe("the output panel", () => {
       transcript.reset();
       await until("other rows", async () => (await panel.page.locator("[data-old]").count()) === 0);
       await until("all messages", () => panel.page.locator(".earlier").isHidden());
+      await settledState(panel);
     };
     for (const share of [0.4, 0.95]) {
       await panel.page
@@ -1029,12 +1032,12 @@ describe("the output panel", () => {
         .evaluate((at, share) => void (at.scrollTop = at.scrollHeight * share), share);
       await button("Jump to Latest").waitFor();
       await settledState(panel);
-      const seen = await firstSeen(panel);
+      const seen = await firstSeen(panel, ".answer > *");
       // The second time, the list has restored the place itself.
       for (let time = 0; time < 2; time++) {
         await readAgain();
         await until("the same place", async () => {
-          const now = await firstSeen(panel);
+          const now = await firstSeen(panel, ".answer > *");
           return now.text === seen.text && Math.abs(now.top - seen.top) <= 2;
         });
       }
@@ -1112,17 +1115,20 @@ describe("the output panel", () => {
 });
 
 /** The first visible words, and their position. */
-function firstSeen(panel: PanelPage): Promise<{ readonly text: string; readonly top: number }> {
-  return panel.page.locator(".scroller").evaluate((scroller) => {
+function firstSeen(
+  panel: PanelPage,
+  blocks = ".row > *",
+): Promise<{ readonly text: string; readonly top: number }> {
+  return panel.page.locator(".scroller").evaluate((scroller, blocks) => {
     const { top } = scroller.getBoundingClientRect();
-    const block = [...scroller.querySelectorAll(".row > *")].find(
+    const block = [...scroller.querySelectorAll(blocks)].find(
       (at) => at.getBoundingClientRect().bottom > top,
     );
     return {
       text: block?.textContent?.slice(0, 30) ?? "",
       top: (block?.getBoundingClientRect().top ?? 0) - top,
     };
-  });
+  }, blocks);
 }
 
 /** The state that the page stores, once it no longer changes. */
