@@ -134,7 +134,7 @@ export class OverviewPage {
     const earliest = Math.min(at, ...this.lanes.map(({ intervals }) => intervals[0]?.from ?? at));
     this.axis = axisOf(Math.max(start, earliest), at, dayStart);
     this.table.scale(this.axis);
-    this.table.show(this.lanes);
+    this.table.show(this.lanes, dayStart);
     this.showFacts();
     this.showSpending();
   }

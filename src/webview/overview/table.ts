@@ -21,6 +21,8 @@ interface Row {
   readonly button: HTMLButtonElement;
   readonly duration: HTMLElement;
   lane: Lane;
+  /** The day for which its times are in words. */
+  dayStart: number;
 }
 
 /** Rows that PageUp and PageDown pass over. */
@@ -39,6 +41,7 @@ export class LaneTable {
   private readonly body = h("div", { role: "rowgroup", class: "lanes-body" });
   /** The task whose button has the focus, or had it last; undefined before the user has come to the rows. */
   private current: string | undefined;
+  private dayStart = 0;
   /** The button in the order of the Tab key. */
   private stop: HTMLButtonElement | undefined;
 
@@ -79,7 +82,8 @@ export class LaneTable {
     });
   }
 
-  show(lanes: readonly Lane[]): void {
+  show(lanes: readonly Lane[], dayStart: number): void {
+    this.dayStart = dayStart;
     const hadFocus = this.body.contains(document.activeElement);
     const position = [...this.rows.keys()].indexOf(this.current ?? "");
     const before = new Map(this.rows);
@@ -126,11 +130,13 @@ export class LaneTable {
   }
 
   private row(lane: Lane, known: Row | undefined): Row {
-    if (known && JSON.stringify(known.lane) === JSON.stringify(lane)) return known;
+    const { dayStart } = this;
+    if (known?.dayStart === dayStart && JSON.stringify(known.lane) === JSON.stringify(lane)) return known;
     const { l10n, format } = this.context;
     const { task, state, depth } = lane;
     const row = known ?? this.newRow(lane);
     row.lane = lane;
+    row.dayStart = dayStart;
     row.element.dataset["state"] = state;
     row.element.style.setProperty("--depth", String(Math.min(depth, 6)));
     const name = h("bdi", { class: "lane-name" }, task.description);
@@ -157,6 +163,7 @@ export class LaneTable {
   private newRow(lane: Lane): Row {
     return {
       lane,
+      dayStart: this.dayStart,
       element: h("div", { role: "row", class: "lane", "data-lane": lane.task.id }),
       button: h("button", { type: "button", class: "lane-open", tabindex: "-1" }),
       duration: h("div", { role: "cell", class: "lane-duration" }),
@@ -164,9 +171,10 @@ export class LaneTable {
   }
 
   private bar(interval: Interval): HTMLElement {
-    const { l10n, clock } = this.context;
+    const { l10n, clock, format } = this.context;
     const { kind, from, to } = interval;
-    const words = intervalWords(l10n, interval, [clock(from), to === undefined ? "" : clock(to)]);
+    const time = (at: number): string => (at < this.dayStart ? format.moment(at) : clock(at));
+    const words = intervalWords(l10n, interval, [time(from), to === undefined ? "" : time(to)]);
     const bar = this.placed(h("span", { class: `bar bar-${kind}`, title: words }), from);
     bar.append(h("span", { class: "sr-only" }, `${words}. `));
     if (to !== undefined) this.setNumber("--end", to, bar);

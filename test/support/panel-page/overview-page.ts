@@ -100,8 +100,9 @@ export class OverviewTestPage {
   async show(
     tasks: readonly OverviewTask[],
     connection: "connected" | "connecting" | "disconnected" = "connected",
+    dayStart = DAY_START,
   ): Promise<void> {
-    await this.post({ type: "tasks", connection, dayStart: DAY_START, tasks });
+    await this.post({ type: "tasks", connection, dayStart, tasks });
   }
 
   close(): Promise<void> {

@@ -6,6 +6,8 @@ import { launchChromium } from "../../support/panel-page/browser.ts";
 import { NOW } from "../../support/panel-page/fake-task.ts";
 import {
   buildOverview,
+  DAY_START,
+  HOUR,
   laneTask,
   MINUTE,
   type OverviewOptions,
@@ -93,6 +95,18 @@ describe("the page of the overview", () => {
       "$0.05",
     ]);
     assert.match(await overview.page.locator(".facts").innerText(), /2 tasks.*1 needs you.*1 completed/s);
+  });
+
+  it("names the day of times before today, also once today is over", async () => {
+    const yesterday = DAY_START - 14 * HOUR;
+    const early = laneTask("a", { ...active, createdAt: yesterday, startedAt: yesterday });
+    await open([early]);
+    assert.match((await cells("Task a"))[1] ?? "", /^Running since May 31, 2026, 10:00:00\sAM\. $/);
+    const late = laneTask("b", { ...active, createdAt: NOW, startedAt: NOW });
+    await overview.show([early, late]);
+    assert.match((await cells("Task b"))[1] ?? "", /^Running since 9:30\sAM\. $/);
+    await overview.show([early, late], "connected", DAY_START + 24 * HOUR);
+    assert.match((await cells("Task b"))[1] ?? "", /^Running since Jun 1, 2026, 9:30:00\sAM\. $/);
   });
 
   it("has one tab stop for all rows; arrow keys, Home and End move, Enter and a click open the task", async () => {
