@@ -53,7 +53,13 @@ export function diffLines(diff: string): readonly DiffLine[] {
   const lines: DiffLine[] = [];
   /** The position of the hunk in both files, and how many of its lines are left in each. */
   let hunk: { old: number; fresh: number; oldLeft: number; freshLeft: number } | undefined;
-  for (const line of diff.replace(/\n$/, "").split("\n")) {
+  const source = diff.replace(/\n$/, "").split("\n");
+  // Lines that were removed or added can begin like this, too.
+  const isHeader = (at: number): boolean =>
+    /^--- /.test(source[at] ?? "") &&
+    /^\+\+\+ /.test(source[at + 1] ?? "") &&
+    HUNK.test(source[at + 2] ?? "");
+  for (const [at, line] of source.entries()) {
     if (hunk && hunk.oldLeft <= 0 && hunk.freshLeft <= 0) hunk = undefined;
     const sign = line.charAt(0);
     const numbers = HUNK.exec(line);
@@ -66,9 +72,9 @@ export function diffLines(diff: string): readonly DiffLine[] {
         freshLeft: Number(freshCount),
       };
       lines.push({ kind: "hunk", text: line });
-    } else if (!hunk && /^(?:\+\+\+ |\*\*\* (?:Add|Update|Delete) File: )/.test(line)) {
+    } else if (!hunk && (isHeader(at - 1) || /^\*\*\* (?:Add|Update|Delete) File: /.test(line))) {
       lines.push({ kind: "file", text: fileName(line) });
-    } else if (!hunk && /^(?:Index: |={3,}$|--- |diff |index |\*\*\* )/.test(line)) {
+    } else if (!hunk && (isHeader(at) || /^(?:Index: |={3,}$|diff |index |\*\*\* )/.test(line))) {
       continue;
     } else if (sign === "\\") {
       lines.push({ kind: "context", text: line });

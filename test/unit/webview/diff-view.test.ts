@@ -32,6 +32,21 @@ describe("diffLines", () => {
     ]);
   });
 
+  it("does not read changed lines as headers either where hunks have no numbers", () => {
+    assert.deepEqual(read(" select\n--- a comment\n-old\n+++ counter\n+new"), [
+      ["context", " select", undefined],
+      ["removed", "--- a comment", undefined],
+      ["removed", "-old", undefined],
+      ["added", "+++ counter", undefined],
+      ["added", "+new", undefined],
+    ]);
+    assert.deepEqual(read("*** Begin Patch\n*** Update File: a.sql\n@@\n--- a comment\n+++ b"), [
+      ["hunk", "@@", undefined],
+      ["removed", "--- a comment", undefined],
+      ["added", "+++ b", undefined],
+    ]);
+  });
+
   it("names the files if there are several", () => {
     const file = (name: string): string =>
       `diff --git a/${name} b/${name}\nindex 1..2\n--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-a\n+b\n`;
