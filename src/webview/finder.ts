@@ -4,7 +4,7 @@ import type { Context, Disclosures } from "./context.ts";
 import type { Conversation, Row } from "./conversation.ts";
 import { FindBox } from "./find-box.ts";
 import { rangesIn, textOfHtml } from "./readable-text.ts";
-import { plainTerminalText } from "./terminal-text.ts";
+import { plainTerminalText } from "../protocol/terminal-text.ts";
 import type { VirtualList } from "./virtual-list.ts";
 
 /** Milliseconds without typing after which the search begins. */

@@ -5,7 +5,7 @@ import { button, h } from "./dom.ts";
 import { action } from "./header.ts";
 import { icon } from "./icons.ts";
 import { MarkdownFlow, renderMarkdown } from "./markdown-flow.ts";
-import { plainTerminalText } from "./terminal-text.ts";
+import { plainTerminalText } from "../protocol/terminal-text.ts";
 import type { ToolView } from "./tool-view.ts";
 import type { RowRenderer } from "./virtual-list.ts";
 

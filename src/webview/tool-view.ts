@@ -5,7 +5,7 @@ import { diffView } from "./diff-view.ts";
 import { button, h, replaceChangedTail } from "./dom.ts";
 import { action } from "./header.ts";
 import { icon, toolIcon, type IconName } from "./icons.ts";
-import { styledTerminalText } from "./terminal-text.ts";
+import { styledTerminalText } from "../protocol/terminal-text.ts";
 
 const STATUS_ICONS: Readonly<Record<ToolEntry["status"], IconName>> = {
   pending: "pending",

@@ -1,11 +1,11 @@
-import { stripVTControlCharacters } from "node:util";
-
 import type { Message, ToolPart } from "../../engine/server-model.ts";
 import { countMatches } from "../../engine/find-text.ts";
 import { title, visible } from "../../engine/plain-text.ts";
+import { diffLines, diffRuns } from "../../protocol/diff-lines.ts";
 import { excerpt, excerptOfLines } from "../../protocol/excerpt.ts";
 import { TOOL_OUTPUT, type ToolDetail, type ToolEntry } from "../../protocol/output.ts";
 import { relativePath } from "../../protocol/relative-path.ts";
+import { plainTerminalText } from "../../protocol/terminal-text.ts";
 import { changeFields, toolDiff } from "./tool-diff.ts";
 
 /** Fields of a tool's input that name one file. */
@@ -125,15 +125,20 @@ export function findInTools(
   for (const { parts } of messages)
     for (const part of parts) {
       if (part.type !== "tool") continue;
-      const { input, diff, output } = toToolDetail(part, folder);
-      const texts = [...input.flatMap(({ name, value }) => [name, value.text]), diff?.text, output?.text];
-      const count = texts.reduce(
-        (sum, text) => sum + countMatches(stripVTControlCharacters(text ?? ""), expression),
-        0,
-      );
+      const texts = shownTexts(toToolDetail(part, folder));
+      const count = texts.reduce((sum, text) => sum + countMatches(text, expression), 0);
       if (count > 0) counts[part.id] = count;
     }
   return counts;
+}
+
+/** The texts of a call's details as the panel shows them. */
+function shownTexts({ input, diff, output }: ToolDetail): readonly string[] {
+  return [
+    ...input.flatMap(({ name, value }) => [name, value.text]),
+    ...(diff ? diffRuns(diffLines(diff.text)).map(({ text }) => text) : []),
+    plainTerminalText(output?.text ?? ""),
+  ];
 }
 
 /** The path in an input field, if the field names a file. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import { plainTerminalText, styledTerminalText } from "../../../src/webview/terminal-text.ts";
+import { plainTerminalText, styledTerminalText } from "../../../src/protocol/terminal-text.ts";
 
 const ESC = "\u001b";
 

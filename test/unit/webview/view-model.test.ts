@@ -250,6 +250,21 @@ describe("the output panel's view model", () => {
     assert.equal(findExpression("  "), undefined);
   });
 
+  it("finds only the text that the details show", () => {
+    const diff = "Index: needle.ts\n====\n--- needle.ts\n+++ needle.ts\n@@ -1 +1 @@\n-needle\n+it";
+    const metadata = { diff };
+    const transcript = new FakeTranscript()
+      .assistant()
+      .tool("edit", { status: "completed", input: {}, output: "", metadata, title: "", start: NOW, end: NOW })
+      .ran("bash", {}, "needle 1 %\rneedle 2 %\nneedle");
+    assert.deepEqual(findInTools(transcript.messages, findExpression("needle")!, undefined), {
+      prt_002: 1,
+      prt_003: 2,
+    });
+    // Lines of different kinds are apart.
+    assert.deepEqual(findInTools(transcript.messages, findExpression("needle +it")!, undefined), {});
+  });
+
   it("shows a call's change as a diff, instead of the fields it is made of", () => {
     const detail = (tool: string, input: Record<string, unknown>, metadata?: Record<string, unknown>) => {
       const transcript = new FakeTranscript()

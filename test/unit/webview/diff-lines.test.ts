@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import { diffLines } from "../../../src/webview/diff-view.ts";
+import { diffLines } from "../../../src/protocol/diff-lines.ts";
 
 describe("diffLines", () => {
   const read = (diff: string): unknown[] =>
