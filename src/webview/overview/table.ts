@@ -104,7 +104,7 @@ export class LaneTable {
     }
     const button = this.moveStop();
     // A moved element loses the focus.
-    if (hadFocus && document.activeElement !== button) button?.focus();
+    if (hadFocus && document.activeElement !== button) button?.focus({ preventScroll: true });
     this.tick();
   }
 
@@ -144,13 +144,12 @@ export class LaneTable {
     row.button.title = task.description;
     const cell = (name: string, text: string): HTMLElement =>
       h("div", { role: "cell", class: `lane-${name}` }, text);
-    row.element.replaceChildren(
-      h(
-        "div",
-        { role: "rowheader", class: "lane-task" },
-        row.button,
-        depth > 0 && h("span", { class: "sr-only" }, l10n.t("Subtask, level {0}", format.number(depth))),
-      ),
+    // The button stays in its place, so that it keeps the focus.
+    const level = h("span", { class: "sr-only" }, l10n.t("Subtask, level {0}", format.number(depth)));
+    row.button.nextSibling?.remove();
+    if (depth > 0) row.button.after(level);
+    for (const old of [...row.element.children].slice(1)) old.remove();
+    row.element.append(
       cell("state", stateWord(l10n, task)),
       h("div", { role: "cell", class: "lane-track" }, ...lane.intervals.map((each) => this.bar(each))),
       row.duration,
@@ -161,11 +160,13 @@ export class LaneTable {
   }
 
   private newRow(lane: Lane): Row {
+    const button = h("button", { type: "button", class: "lane-open", tabindex: "-1" });
+    const head = h("div", { role: "rowheader", class: "lane-task" }, button);
     return {
       lane,
       dayStart: this.dayStart,
-      element: h("div", { role: "row", class: "lane", "data-lane": lane.task.id }),
-      button: h("button", { type: "button", class: "lane-open", tabindex: "-1" }),
+      element: h("div", { role: "row", class: "lane", "data-lane": lane.task.id }, head),
+      button,
       duration: h("div", { role: "cell", class: "lane-duration" }),
     };
   }

@@ -180,6 +180,38 @@ describe("the page of the overview", () => {
     assert.equal(await focused(), "Task 1");
   });
 
+  it("neither moves the focus nor scrolls when a row changes that has it", async () => {
+    const shown = [...tasks(60), laneTask("a", { ...active, createdAt: NOW - 90 * MINUTE })];
+    await open(shown);
+    const { page } = overview;
+    await page.locator('[data-lane="a"] button').focus();
+    await page.evaluate(() => {
+      document.querySelector(".overview")!.scrollTop = 0;
+      Object.assign(window, { moves: [] });
+      for (const name of ["focusin", "focusout"])
+        document.addEventListener(
+          name,
+          () => void (window as unknown as { moves: string[] }).moves.push(name),
+        );
+    });
+    await overview.show(shown.map((task) => (task.id === "a" ? { ...task, tokens: 99_000 } : task)));
+    assert.equal((await cells("Task a"))[3], "99K");
+    assert.equal(await focused(), "Task a");
+    assert.deepEqual(await page.evaluate("[window.moves, document.querySelector('.overview').scrollTop]"), [
+      [],
+      0,
+    ]);
+    // A row that moves loses the focus for a moment.
+    await overview.show(
+      shown.map((task) => (task.id === "a" ? { ...task, createdAt: NOW - 80 * MINUTE } : task)),
+    );
+    await overview.show(
+      shown.map((task) => (task.id === "t0" ? { ...task, createdAt: NOW - 99 * MINUTE } : task)),
+    );
+    assert.equal(await focused(), "Task a");
+    assert.equal(await page.evaluate("document.querySelector('.overview').scrollTop"), 0);
+  });
+
   it("grows what is active without making it again", async () => {
     await open([
       laneTask("b", { ...active, createdAt: NOW - 3 * MINUTE, startedAt: NOW - 3 * MINUTE }),
