@@ -57,16 +57,17 @@ export class RequestCard {
     this.refresh();
   }
 
-  /** Shows the whole command and the reason, which may become known after the request. */
-  update(request: RequestView): void {
-    if (request.kind !== "permission") return;
+  /** Shows the whole command and the reason, which may become known after the request; returns whether that is new. */
+  update(request: RequestView): boolean {
+    if (request.kind !== "permission") return false;
     const { subjects, reason } = request;
     const shown = [...this.subjects.children].map(({ textContent }) => textContent);
-    if (shown.length !== subjects.length || subjects.some((text, index) => text !== shown[index]))
-      this.subjects.replaceChildren(...subjects.map((text) => h("pre", { dir: "ltr" }, text)));
+    const isOther = shown.length !== subjects.length || subjects.some((text, index) => text !== shown[index]);
+    if (isOther) this.subjects.replaceChildren(...subjects.map((text) => h("pre", { dir: "ltr" }, text)));
     this.subjects.hidden = subjects.length === 0;
-    if (reason === undefined || this.reason.hasChildNodes()) return;
-    this.reason.append(h("span", {}, this.context.l10n.t("Reason: ")), reason);
+    const isReasonNew = reason !== undefined && !this.reason.hasChildNodes();
+    if (isReasonNew) this.reason.append(h("span", {}, this.context.l10n.t("Reason: ")), reason);
+    return isOther || isReasonNew;
   }
 
   /** Shows that the reply couldn't be sent. */

@@ -4,7 +4,7 @@ import { h } from "./dom.ts";
 import type { PageStateStore } from "./page-state.ts";
 import { RequestCard } from "./request-card.ts";
 
-/** Milliseconds without mouse clicks after cards were added or removed: a click may be meant for another card. */
+/** Milliseconds without mouse clicks after cards were added, changed or removed: a click may be meant for another card. */
 const SETTLING_MS = 500;
 
 /** The requests that wait for the user. The card of a request stays the same element. */
@@ -35,7 +35,7 @@ export class RequestCards {
     for (const [id, card] of this.cards) {
       const request = requests.find((one) => one.id === id);
       if (request) {
-        card.update(request);
+        if (card.update(request)) this.settle();
         continue;
       }
       const held = card.element.contains(document.activeElement);

@@ -724,6 +724,23 @@ describe("the output panel", () => {
       assert.deepEqual(await panel.page.evaluate("mouse"), ["none", "auto"]);
     });
 
+    it("ignore the mouse also when one changes because its command or reason becomes known", async () => {
+      let tell: ((explained: MirroredRequest) => void) | undefined;
+      await ask([permission], { explainRequest: () => new Promise((resolve) => (tell = resolve)) });
+      const settled = panel.page.locator(".requests:not(.settling)");
+      await settled.waitFor();
+      await panel.page.evaluate(`{
+        const cards = document.querySelector(".requests");
+        window.mouse = [];
+        new MutationObserver(() => mouse.push(cards.className)).observe(cards, { attributeFilter: ["class"] });
+      }`);
+      panel.setRequests([permission]);
+      tell?.(inWords(push, "/work", { command: "git commit && git push" }));
+      await card().getByText("git commit && git push").waitFor();
+      await settled.waitFor();
+      assert.deepEqual(await panel.page.evaluate("mouse"), ["requests settling", "requests"]);
+    });
+
     it("show the change, and all of it on request", async () => {
       const diff = `@@ -1 +1,5000 @@\n-a\n${"+line of code\n".repeat(5_000)}`;
       const metadata = { diff };
