@@ -93,6 +93,8 @@ export class MessageBox {
     if (how === undefined || this.sending || (text === "" && how !== "continue")) return;
     this.sending = true;
     this.problem.textContent = "";
+    // A button that is disabled loses the focus.
+    if (this.element.contains(document.activeElement)) this.text.focus();
     this.refresh();
     this.onDidEdit("");
     this.context.post({ type: "send", text, how });

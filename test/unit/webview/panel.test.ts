@@ -424,6 +424,21 @@ describe("the output panel", () => {
     await until("the text", async () => (await box.inputValue()) === "Then the docs");
   });
 
+  it("leaves the focus in the box when a message is sent by its button", async () => {
+    let accept = (): void => undefined;
+    const sent = new Promise<void>((resolve) => (accept = resolve));
+    await open(new FakeTranscript(), { task: running(), steer: () => sent });
+    const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
+    await box.fill("Hello");
+    await button("Send").click();
+    await until("the message to be sent", () => button("Send").isDisabled());
+    assert.ok(await box.evaluate((at) => at === document.activeElement));
+    accept();
+    await until("an empty box", async () => (await box.inputValue()) === "");
+    await panel.page.keyboard.type("again");
+    assert.equal(await box.inputValue(), "again");
+  });
+
   it("lets a message to a queued task only wait", async () => {
     await open(new FakeTranscript(), { task: running({ phase: "queued" }) });
     const box = panel.page.getByRole("textbox", { name: "Message to the queued task" });
