@@ -185,8 +185,9 @@ export class Header {
         : this.context.format.duration(endedAt - startedAt);
   }
 
-  /** Hides the actions that need the task to exist. */
+  /** Hides the status, and the actions that need the task to exist. */
   retire(): void {
+    this.facts.querySelector(".status")?.remove();
     const gone = [this.cancel, this.adopt, this.fork, this.changes, this.bringBack, this.terminal];
     for (const button of gone) button.hidden = true;
   }

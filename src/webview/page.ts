@@ -241,6 +241,7 @@ export class Page {
 
   private showGone(): void {
     this.isGone = true;
+    this.task = undefined;
     this.header.retire();
     this.footer.element.hidden = true;
     this.requests.show([]);

@@ -1010,6 +1010,23 @@ describe("the output panel", () => {
     await text("Go").waitFor();
   });
 
+  it("says nothing more of what a task is doing that no longer exists", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant();
+    transcript.tool("bash", { status: "running", input: {}, title: "Make", start: Date.now() });
+    await open(transcript, { task: { ...running(), startedAt: Date.now() } });
+    await panel.page.locator(".status", { hasText: "Running" }).waitFor();
+    panel.setTask(undefined);
+    await text("This task is no longer available.").waitFor();
+    assert.equal(await panel.page.locator(".status").count(), 0);
+    const times = (): Promise<readonly string[]> =>
+      panel.page.locator("[data-since], .facts").allTextContents();
+    const before = await times();
+    await panel.page.waitForTimeout(2_100);
+    assert.deepEqual(await times(), before);
+    panel.setTask(fakeTask());
+    await panel.page.locator(".status", { hasText: "Completed" }).waitFor();
+  });
+
   it("says that the task no longer exists", async () => {
     const gone = new ServerFailure("GET /session/x", "not-found", "Not found", 404);
     await open(new FakeTranscript(), { task: undefined, transcript: () => Promise.reject(gone) });
