@@ -49,6 +49,8 @@ export class OverviewPage {
   private shown: Tasks | undefined;
   private lanes: readonly Lane[] = [];
   private axis: Axis | undefined;
+  /** Until when it is known what happened: now, or when the connection was lost. */
+  private at: number;
   /** The tasks that waited for the user when last shown. */
   private waiting: ReadonlySet<string> = new Set();
   /** The scroll position to restore once there are rows. */
@@ -61,6 +63,7 @@ export class OverviewPage {
   ) {
     const { l10n } = context;
     const { kept } = surroundings;
+    this.at = context.now();
     this.table = new LaneTable(context);
     this.curves = new Curves(context);
     this.banner = h("section", { class: "banner", "aria-label": l10n.t("Status"), hidden: true });
@@ -96,6 +99,7 @@ export class OverviewPage {
 
   show(tasks: Tasks): void {
     this.showConnection(tasks.connection);
+    this.at = tasks.connection === "connected" ? this.context.now() : Math.max(this.at, tasks.dayStart);
     this.shown = tasks;
     this.announce(tasks);
     this.draw();
@@ -116,8 +120,8 @@ export class OverviewPage {
   private draw(): void {
     if (!this.shown) return;
     const { dayStart, tasks } = this.shown;
-    const { l10n, now } = this.context;
-    const at = now();
+    const { l10n } = this.context;
+    const { at } = this;
     const start = this.range === 0 ? dayStart : Math.max(dayStart, at - this.range);
     this.lanes = lanesOf(tasks, start);
     const isEmpty = this.lanes.length === 0;
@@ -135,27 +139,27 @@ export class OverviewPage {
     this.axis = axisOf(Math.max(start, earliest), at, dayStart);
     this.table.scale(this.axis);
     this.table.show(this.lanes, dayStart);
+    this.table.tick(at);
     this.showFacts();
     this.showSpending();
   }
 
   private tick(): void {
-    const { now } = this.context;
-    const at = now();
     if (!this.shown || !this.axis) return;
     // What happens without a connection is unknown.
     if (this.shown.connection !== "connected") return;
+    const at = (this.at = this.context.now());
     if (at - this.shown.dayStart >= DAY) this.surroundings.post({ type: "ready" });
     if (at >= this.axis.to) this.draw();
     else {
-      this.table.tick();
+      this.table.tick(at);
       this.showSpending();
     }
   }
 
   private showSpending(): void {
     if (!this.axis) return;
-    const at = this.context.now();
+    const { at } = this;
     this.curves.show(
       spendingOf(
         this.lanes.map(({ task }) => task),

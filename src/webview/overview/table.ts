@@ -105,7 +105,6 @@ export class LaneTable {
     const button = this.moveStop();
     // A moved element loses the focus.
     if (hadFocus && document.activeElement !== button) button?.focus({ preventScroll: true });
-    this.tick();
   }
 
   /** Places all bars by this axis. */
@@ -120,11 +119,11 @@ export class LaneTable {
   }
 
   /** Lets what is active grow until now. */
-  tick(): void {
-    const { format, now } = this.context;
-    this.setNumber("--now", now());
+  tick(now: number): void {
+    const { format } = this.context;
+    this.setNumber("--now", now);
     for (const { duration, lane } of this.rows.values()) {
-      const text = format.duration(durationOf(lane, now()));
+      const text = format.duration(durationOf(lane, now));
       if (duration.textContent !== text) duration.textContent = text;
     }
   }

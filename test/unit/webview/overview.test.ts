@@ -156,8 +156,18 @@ describe("the page of the overview", () => {
   it("doesn't let anything grow without a connection", async () => {
     await open([laneTask("a", { ...active, startedAt: NOW - MINUTE })]);
     await overview.show([laneTask("a", { ...active, startedAt: NOW - MINUTE })], "disconnected");
-    await overview.page.clock.runFor(20_000);
+    const { page } = overview;
+    await page.clock.runFor(20_000);
     assert.equal((await cells("Task a"))[2], "1 m");
+    const width = (): Promise<number> =>
+      page.locator(".bar-working").evaluate((bar) => bar.getBoundingClientRect().width);
+    const before = await width();
+    // Neither does a redraw, as for another folder of the window or another range.
+    await overview.show([laneTask("a", { ...active, startedAt: NOW - MINUTE })], "connecting");
+    assert.equal((await cells("Task a"))[2], "1 m");
+    await page.getByLabel("Time range").selectOption("Last hour");
+    assert.equal((await cells("Task a"))[2], "1 m");
+    assert.equal(await width(), before);
     await overview.show([laneTask("a", { ...active, startedAt: NOW - MINUTE })]);
     assert.equal((await cells("Task a"))[2], "1 m 20 s");
   });
