@@ -128,15 +128,17 @@ export function toEntryChanges(
   perspective: Perspective,
 ): EntryChange[] {
   switch (change.type) {
-    case "message": {
-      const failure = toErrorEntry(change.info);
-      return failure ? put(failure.id, change.info.id, transcript.messages, perspective) : [];
-    }
+    case "message":
+      // Its parts may have come before it.
+      return putAll(change.info.id, transcript.messages, perspective);
     case "message-removed":
       return [{ type: "remove-message", messageID: change.messageID }];
     case "part": {
-      const changes = put(change.part.id, change.part.messageID, transcript.messages, perspective);
-      return changes.length > 0 ? changes : [{ type: "remove", id: change.part.id }];
+      const { id, messageID } = change.part;
+      const changes = putAll(messageID, transcript.messages, perspective).filter(
+        ({ entry }) => entry.id === id,
+      );
+      return changes.length > 0 ? changes : [{ type: "remove", id }];
     }
     case "part-removed":
       return [{ type: "remove", id: change.partID }];
@@ -145,22 +147,18 @@ export function toEntryChanges(
   }
 }
 
-/** Puts the current state of an entry in its place. Searches from the end, where nearly all changes happen. */
-function put(
-  id: string,
+/** Puts the entries of a message in their places. Searches from the end, where nearly all changes happen. */
+function putAll(
   messageID: string,
   messages: readonly Message[],
   perspective: Perspective,
-): EntryChange[] {
+): (EntryChange & { readonly type: "put" })[] {
   const at = messages.findLastIndex((message) => message.info.id === messageID);
   const message = messages[at];
   if (!message) return [];
   const entries = entriesOf(message, perspective);
-  const index = entries.findIndex((entry) => entry.id === id);
-  const entry = entries[index];
-  if (!entry) return [];
-  let after = entries[index - 1]?.id;
+  let after: string | undefined;
   for (let previous = at - 1; after === undefined && previous >= 0; previous--)
     after = entriesOf(messages[previous]!, perspective).at(-1)?.id;
-  return [{ type: "put", entry, after }];
+  return entries.map((entry, index) => ({ type: "put", entry, after: entries[index - 1]?.id ?? after }));
 }

@@ -156,6 +156,26 @@ describe("the output panel's view model", () => {
     );
   });
 
+  it("reports the parts of a message that came before it", () => {
+    const transcript = new FakeTranscript().user("prompt").assistant().text("a").text("b");
+    const { messages } = transcript;
+    const { info } = messages[1]!;
+    const change = { type: "message", info } as const;
+    const perspective = perspectiveOf(fakeTask(), messages);
+    const part = messages[1]!.parts[0]!;
+    const early = toEntryChanges({ type: "part", part }, { messages: messages.slice(0, 1) }, perspective);
+    assert.deepEqual(early, [{ type: "remove", id: "prt_004" }]);
+    assert.deepEqual(
+      toEntryChanges(change, transcript, perspective).map(
+        (one) => one.type === "put" && [one.entry.id, one.after],
+      ),
+      [
+        ["prt_004", "prt_002"],
+        ["prt_005", "prt_004"],
+      ],
+    );
+  });
+
   it("shortens a tool's input and output, and has all of it on request", () => {
     const long = "x".repeat(50_000);
     const transcript = new FakeTranscript()
