@@ -1,6 +1,9 @@
-import { lstat } from "node:fs/promises";
-import { join, posix } from "node:path";
+import type { Dirent } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { posix } from "node:path";
+import { filesAmong } from "./files-among.ts";
 import { askGit, git, gitText, parts } from "./git.ts";
+import { codeOf } from "./our-worktrees.ts";
 import { commitOf, findRepository, type Repository } from "./repository.ts";
 import { copyIndex, withTemporaryIndex } from "./temporary-index.ts";
 
@@ -43,8 +46,11 @@ export async function snapshot(directory: string, options: SnapshotOptions = {})
   ]);
   const tree = await withTemporaryIndex(async (env, path) => {
     await addFiles(repository, path, { env, signal, head });
-    const files = await onlyFiles(repository.root, alsoIgnored);
-    if (files.length > 0) await addPaths(repository, Buffer.from(files.join("\0")), { env, signal });
+    await addIfThere(
+      repository,
+      alsoIgnored.map((name) => Buffer.from(name).toString("latin1")),
+      { env, signal },
+    );
     if (unsaved) await addUnsaved(repository, unsaved, { env, signal });
     return gitText(repository.root, ["write-tree"], { env, signal });
   });
@@ -101,16 +107,26 @@ async function addPaths({ root }: Repository, input: Buffer, { env, signal }: In
   await git(root, ["update-index", "-z", "--add", "--remove", "--stdin"], { env, signal, input });
 }
 
-async function onlyFiles(root: string, paths: readonly string[]): Promise<string[]> {
-  const isFile = await Promise.all(
-    paths.map((path) =>
-      lstat(join(root, path)).then(
-        (stats) => !stats.isDirectory(),
-        () => false,
-      ),
-    ),
+/** Git would refuse a path behind a link. */
+async function addIfThere(
+  repository: Repository,
+  names: readonly string[],
+  indexing: Indexing,
+): Promise<void> {
+  const files = await filesAmong(names, (folder) =>
+    entriesOf(Buffer.concat([Buffer.from(`${repository.root}/`), joined([folder])])),
   );
-  return paths.filter((_, index) => isFile[index]);
+  if (files.length > 0) await addPaths(repository, joined(files), indexing);
+}
+
+/** A folder can be deleted in the meantime. */
+async function entriesOf(folder: Buffer): Promise<readonly Dirent<Buffer>[]> {
+  try {
+    return await readdir(folder, { encoding: "buffer", withFileTypes: true });
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return [];
+    throw error;
+  }
 }
 
 async function addUnsaved(

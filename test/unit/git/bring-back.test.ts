@@ -302,6 +302,25 @@ describe("Bringing back", () => {
     assert.equal(repository.read("a.local"), "agent\n");
   });
 
+  it("says what conflicts if the agent added a file where the user has put a link in a folder's place", async () => {
+    const { repository, worktree, plan } = await workOn(
+      new ARepository().commit({ "sub/a.txt": "a\n", "other/new.txt": "mine\n" }),
+    );
+    repository.remove("sub");
+    symlinkSync("other", join(repository.root, "sub"));
+    writeFiles(worktree, { "sub/new.txt": "by the agent\n" });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), {
+      sub: "deleted, +0 -1, conflict: kind",
+      "sub/new.txt": "added, +1 -0, conflict: kind",
+    });
+    await assert.rejects(
+      take(planned, { "sub/new.txt": "agents" }),
+      /^Error: sub isn't a folder, so sub\/new.txt wasn't written/,
+    );
+    assert.equal(repository.read("other/new.txt"), "mine\n");
+  });
+
   it("writes nothing if a file has changed since, was deleted, or leads out of the folder", async () => {
     const repository = new ARepository().commit({
       "a.bin": Buffer.from([0]),
