@@ -21,7 +21,7 @@ export async function planBringBack(options: {
 }): Promise<BringBackPlan> {
   const { folder, worktree, base, unsaved, signal } = options;
   const [{ root }] = await Promise.all([findRepository(folder, signal), requireOurs(worktree, signal)]);
-  const { tree: agents } = await snapshot(worktree, { signal });
+  const { tree: agents } = await snapshot(worktree, { base, signal });
   // Git may ignore a file of the folder at such a path, and it would be overwritten without a conflict.
   const alsoIgnored = await added(root, base, agents, signal);
   const { tree: mine } = await snapshot(folder, { unsaved, alsoIgnored, signal });

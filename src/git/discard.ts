@@ -2,9 +2,8 @@ import { git } from "./git.ts";
 import { remakeWorktree, type RemakeWorktree } from "./make-worktree.ts";
 import { ourWorktrees, requireOurs } from "./our-worktrees.ts";
 import { listRefs, parseDiscarded, refs, updateRefs } from "./refs.ts";
-import { forgetWorktree, takeAway, type KeptState } from "./remove-worktree.ts";
+import { forgetWorktree, stateOf, takeAway, type KeptState } from "./remove-worktree.ts";
 import { findRepository } from "./repository.ts";
-import { snapshot } from "./snapshot.ts";
 
 const DAY = 24 * 60 * 60 * 1_000;
 /** How long a discarded worktree can be made again. */
@@ -18,7 +17,7 @@ export async function discard(options: {
 }): Promise<KeptState> {
   const { directory, signal } = options;
   const { repository, ours } = await requireOurs(directory, signal);
-  const { commit } = await snapshot(repository.root, { signal });
+  const { commit } = await stateOf(repository, ours, signal);
   const ref = refs.discarded(ours.name, new Date());
   await git(repository.root, ["update-ref", ref, commit], { signal });
   await takeAway(repository, ours, signal);

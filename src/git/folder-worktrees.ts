@@ -55,6 +55,7 @@ export class FolderWorktrees implements Worktrees {
       name: wanted,
       location,
       unclaimedFor: this.folder,
+      base: from?.base,
       from: startFrom === "head" ? "head" : "what-you-see",
     });
     try {
@@ -138,8 +139,8 @@ export class FolderWorktrees implements Worktrees {
     return planBringBack({ folder: this.folder, worktree: directory, base, unsaved });
   }
 
-  async isAsPlanned({ directory }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
-    return (await snapshot(directory)).tree === agents;
+  async isAsPlanned({ directory, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
+    return (await snapshot(directory, { base })).tree === agents;
   }
 
   async bringBack(

@@ -30,6 +30,8 @@ export interface MakeWorktree {
   /** Where worktrees are made, absolute or relative to the repository; by default `<repository>.worktrees`. */
   readonly location?: string | undefined;
   readonly from: StartFrom;
+  /** The base of the worktree in which the directory is, if it is in one. */
+  readonly base?: string | undefined;
   /** Texts of editors that are not saved, by path below the directory. */
   readonly unsaved?: ReadonlyMap<string, string> | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -57,11 +59,13 @@ const MAX_NAMES = 100;
 
 /** Makes a worktree. If it fails or is cancelled, nothing of it is left. */
 export async function makeWorktree(options: MakeWorktree): Promise<MadeWorktree> {
-  const { directory, location, from, unsaved, unclaimedFor, signal } = options;
+  const { directory, location, from, base, unsaved, unclaimedFor, signal } = options;
   const repository = await findRepository(directory, signal);
   await cleanUpUnfinished(directory, signal);
   const start =
-    from === "head" ? await headState(directory, signal) : await snapshot(directory, { unsaved, signal });
+    from === "head"
+      ? await headState(directory, signal)
+      : await snapshot(directory, { base, unsaved, signal });
   const contents = { head: start.head ?? start.commit, tree: start.tree };
   for (const name of candidates(options.name)) {
     const path = join(worktreesFolder(repository, location), name);

@@ -113,7 +113,7 @@ async function readWork(
   signal: AbortSignal,
 ): Promise<Work | undefined> {
   try {
-    const { tree } = await snapshot(directory, { signal });
+    const { tree } = await snapshot(directory, { base, signal });
     const files = await changedFiles(directory, base, tree, { signal });
     const paths = new Set(files.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])));
     return { name, base, tree, files, paths };

@@ -4,7 +4,7 @@ import { git, parts } from "./git.ts";
 import { deleteWorktree, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, type Repository } from "./repository.ts";
-import { snapshot } from "./snapshot.ts";
+import { snapshot, type Snapshot } from "./snapshot.ts";
 
 /** What would be lost with a worktree. */
 export interface Work {
@@ -32,7 +32,7 @@ export async function work(options: {
 }): Promise<Work> {
   const { directory, base, signal } = options;
   const { repository, ours } = await requireOurs(directory, signal);
-  const { commit, head } = await snapshot(repository.root, { signal });
+  const { commit, head } = await snapshot(repository.root, { base, signal });
   const start = await commitOf(repository.root, refs.head(ours.name), signal);
   const [files, commits] = await Promise.all([
     changedFiles(repository.root, base, commit, { signal }),
@@ -51,10 +51,19 @@ export async function keep(options: {
 }): Promise<KeptState> {
   const { directory, as = "state", signal } = options;
   const { repository, ours } = await requireOurs(directory, signal);
-  const { commit } = await snapshot(repository.root, { signal });
+  const { commit } = await stateOf(repository, ours, signal);
   const ref = as === "result" ? refs.result(ours.name) : refs.kept(ours.name, new Date());
   await git(repository.root, ["update-ref", ref, commit], { signal });
   return { ref, commit };
+}
+
+/** The files of a worktree, with those of its base that Git ignores by now. */
+export async function stateOf(
+  { root }: Repository,
+  { name }: OurWorktree,
+  signal: AbortSignal | undefined,
+): Promise<Snapshot> {
+  return snapshot(root, { base: await commitOf(root, refs.base(name), signal), signal });
 }
 
 /**

@@ -19,6 +19,8 @@ export interface Snapshot {
 export interface SnapshotOptions {
   /** Texts of editors that are not saved, by path below the directory, with slashes. */
   readonly unsaved?: ReadonlyMap<string, string> | undefined;
+  /** A commit whose files are taken in where they are still there, even if Git ignores them by now. */
+  readonly base?: string | undefined;
   /** Paths below the repository's top folder that are taken in, if they are files, even if Git ignores them. */
   readonly alsoIgnored?: readonly string[] | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -39,18 +41,16 @@ const SYNTHETIC_AUTHOR: Environment = Object.fromEntries(
  * ignored files. Neither the files nor the index change.
  */
 export async function snapshot(directory: string, options: SnapshotOptions = {}): Promise<Snapshot> {
-  const { unsaved, alsoIgnored = [], signal } = options;
+  const { unsaved, base, alsoIgnored = [], signal } = options;
   const [repository, head] = await Promise.all([
     findRepository(directory, signal),
     commitOf(directory, "HEAD", signal),
   ]);
   const tree = await withTemporaryIndex(async (env, path) => {
     await addFiles(repository, path, { env, signal, head });
-    await addIfThere(
-      repository,
-      alsoIgnored.map((name) => Buffer.from(name).toString("latin1")),
-      { env, signal },
-    );
+    const also = alsoIgnored.map((name) => Buffer.from(name).toString("latin1"));
+    const missing = base === undefined ? [] : await missingFrom(base, repository, { env, signal });
+    await addIfThere(repository, [...also, ...missing], { env, signal });
     if (unsaved) await addUnsaved(repository, unsaved, { env, signal });
     return gitText(repository.root, ["write-tree"], { env, signal });
   });
@@ -102,9 +102,16 @@ async function addFiles(
     await addPaths(repository, joined(untracked.map(({ name }) => name)), { env, signal });
 }
 
-/** A file can be deleted in the meantime. */
+/** A file can be deleted in the meantime, and its folder can have been staged as a repository of its own. */
 async function addPaths({ root }: Repository, input: Buffer, { env, signal }: Indexing): Promise<void> {
-  await git(root, ["update-index", "-z", "--add", "--remove", "--stdin"], { env, signal, input });
+  const options = ["--add", "--remove", "--replace"];
+  await git(root, ["update-index", "-z", ...options, "--stdin"], { env, signal, input });
+}
+
+/** The files of a commit that the index doesn't have. */
+async function missingFrom(base: string, { root }: Repository, { env, signal }: Indexing): Promise<string[]> {
+  const options = ["--cached", "-z", "--no-renames", "--name-only", "--diff-filter=D"];
+  return parts(await git(root, ["diff-index", ...options, base, "--"], { env, signal }), "latin1");
 }
 
 /** Git would refuse a path behind a link. */

@@ -88,6 +88,15 @@ describe("A branch of a worktree's work", () => {
     assert.equal(described, "2020-02-02T02:02:02+01:00 All of it\n\nIn two parts.");
   });
 
+  it("no longer has a file that the agent removed from Git, though it is still there", async () => {
+    const repository = new ARepository().commit({ ".env": "a\n" }).write({ "mine.env": "mine\n" });
+    const made = await makeWorktree({ directory: repository.root, name: "work", from: "what-you-see" });
+    writeFiles(made.root, { ".gitignore": "*.env\n" });
+    gitIn(made.root, "rm", "-q", "--cached", ".env");
+    await createBranch({ worktree: made.root, base: made.base, name: "agent/work", message: "Rest" });
+    assert.equal(repository.git("ls-tree", "-r", "--name-only", "agent/work"), ".gitignore\n");
+  });
+
   it("says so if the agent's changes cannot be told from those of the user", async () => {
     const repository = new ARepository().commit({ "a.txt": LINES });
     repository.write({ "a.txt": LINES.replace("five", "MINE") });

@@ -3,15 +3,18 @@ import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
 import { planBringBack } from "../../../src/git/bring-back.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
 import { changesOf, contents, type Which } from "../../../src/git/plan-contents.ts";
 import { writeBack } from "../../../src/git/write-back.ts";
+import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
 
 /** A folder and a worktree that was made from it. */
 interface Work {
   readonly repository: ARepository;
   readonly worktree: string;
+  readonly base: string;
   plan(unsaved?: ReadonlyMap<string, string>): Promise<BringBackPlan>;
 }
 
@@ -23,6 +26,7 @@ async function workOn(
   return {
     repository,
     worktree: root,
+    base,
     plan: (unsaved) => planBringBack({ folder: repository.root, worktree: root, base, unsaved }),
   };
 }
@@ -290,6 +294,25 @@ describe("Bringing back", () => {
     const all = await Promise.all(planned.files.map((file) => changesOf(planned, file, "merged")));
     await writeBack(planned, new Map(all.flatMap((changes) => [...changes])));
     assert.deepEqual(filesOf(repository.root), { x: "644 a file\n" });
+  });
+
+  it("doesn't take a file for deleted that is still in the worktree, where Git ignores it", async () => {
+    const repository = new ARepository().commit({ ".env": "a\n", "gone.env": "a\n" });
+    repository.write({ "modules/b/c.js": "c\n", ".git/info/exclude": "dist/\n", "dist/b.js": "b\n" });
+    repository.git("add", "-f", "dist/b.js");
+    const { worktree, base, plan } = await workOn(repository);
+    writeFiles(worktree, { ".gitignore": "modules/\n*.env\n" });
+    gitIn(worktree, "rm", "-q", "--cached", ".env", "gone.env");
+    rmSync(join(worktree, "gone.env"));
+    const planned = await plan();
+    assert.deepEqual(brief(planned), {
+      ".gitignore": "added, +2 -0",
+      "gone.env": "deleted, +0 -1",
+    });
+    const worktrees = new FolderWorktrees(repository.root, () => ({}), silentLogger);
+    assert.ok(await worktrees.isAsPlanned({ name: "work", directory: worktree, base }, planned));
+    await take(planned, "merged");
+    assert.deepEqual(filesOf(repository.root), filesOf(worktree));
   });
 
   it("doesn't overwrite an ignored file of the folder without saying so", async () => {

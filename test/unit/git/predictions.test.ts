@@ -61,6 +61,12 @@ describe("The predictions of a folder", function () {
     );
   });
 
+  it("count no file as deleted that is still there and only ignored by now", async () => {
+    repository.write({ ".env": "mine\n" });
+    await tree("a", { ".gitignore": "ignored.txt\n.env\n" });
+    assert.deepEqual([...(await read())], [["a", { files: 1, added: 1, removed: 0, conflicts: [] }]]);
+  });
+
   it("name the folder first, then other worktrees, for changed, renamed and ignored files", async () => {
     const a = await tree("a", { "list.txt": "a\n", "ignored.txt": "a\n", "new/file.txt": "a\n" });
     const b = await tree("b", { "list.txt": "b\n", new: "b\n" });

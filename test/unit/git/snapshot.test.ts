@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { snapshot } from "../../../src/git/snapshot.ts";
 import { ARepository, dirtyRepository } from "./a-repository.ts";
@@ -119,6 +119,28 @@ describe("A snapshot", () => {
     repository.write({ "inner/b.txt": "b\n" });
     const { tree } = await snapshot(repository.root);
     assert.deepEqual(Object.keys(treeOf(repository, tree)), ["a.txt"]);
+  });
+
+  it("contains the files of its base that are still there, though Git ignores them by now", async () => {
+    const repository = new ARepository().commit({ "a.env": "a\n", "b.env": "b\n", "c.env": "c\n" });
+    writeFileSync(Buffer.from(join(repository.root, "caf\u00e9.env"), "latin1"), "latin\n");
+    repository.write({ "inner/a.txt": "a\n" });
+    const { commit: base } = await snapshot(repository.root);
+    repository.git("rm", "-q", "--cached", "a.env", "b.env", "c.env");
+    repository.write({ ".gitignore": "*.env\n", "b.env": "changed\n", "new.env": "new\n" }).remove("c.env");
+    const inner = new ARepository().commit({ "a.txt": "a\n" });
+    renameSync(join(inner.root, ".git"), join(repository.root, "inner/.git"));
+    repository.git("add", "inner");
+    const before = repository.git("status", "--porcelain");
+    const { tree } = await snapshot(repository.root, { base });
+    assert.deepEqual(treeOf(repository, tree), {
+      ".gitignore": "100644 *.env\n",
+      "a.env": "100644 a\n",
+      "b.env": "100644 changed\n",
+      "caf\ufffd.env": "100644 latin\n",
+      "inner/a.txt": "100644 a\n",
+    });
+    assert.equal(repository.git("status", "--porcelain"), before);
   });
 
   it("contains files whose names are special", async () => {

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { discard, undoDiscard } from "../../../src/git/discard.ts";
 import { includeFiles } from "../../../src/git/include-files.ts";
 import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
 import { ourWorktrees } from "../../../src/git/our-worktrees.ts";
@@ -232,6 +233,26 @@ describe("A worktree", () => {
     rmSync(root, { recursive: true });
     await remakeWorktree({ folder: repository.root, name, root });
     assert.deepEqual(filesOf(root), files);
+  });
+
+  it("is made again with the files that Git ignores only since its agent wrote a .gitignore", async () => {
+    const repository = new ARepository().commit({ "a.env": "a\n" }).write({ "b.env": "b\n" });
+    const { root, name, base } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    writeFiles(root, { ".gitignore": "*.env\n" });
+    gitIn(root, "rm", "-q", "--cached", "a.env");
+    const files = filesOf(root);
+    assert.deepEqual(
+      (await work({ directory: root, base })).files.map(({ path }) => path),
+      [".gitignore"],
+    );
+    await removeWorktree({ folder: repository.root, name });
+    await remakeWorktree({ folder: repository.root, name, root });
+    assert.deepEqual(filesOf(root), files);
+    const { ref } = await discard({ directory: root });
+    await undoDiscard({ folder: repository.root, name, root, ref });
+    assert.deepEqual(filesOf(root), files);
+    const nested = await makeWorktree({ directory: root, base, ...whatYouSee });
+    assert.deepEqual(filesOf(nested.root), files);
   });
 
   it("is whole or gone, even if some of its files can't be deleted", async function () {
