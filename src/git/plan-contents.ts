@@ -1,7 +1,7 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BringBackPlan, FileMode, PlannedFile, Version } from "../engine/bring-back.ts";
-import { askGit, git, gitText, parts } from "./git.ts";
+import { git, gitText, parts } from "./git.ts";
 
 /** Which state of a file: of the folder, of the worktree, merged, or merged with labelled conflict markers. */
 export type Which = "mine" | "agents" | "merged" | "markers";
@@ -146,18 +146,19 @@ async function checkedOut(
   signal: AbortSignal | undefined,
 ): Promise<Buffer> {
   if (entry.mode === "symlink") return rawBytes(plan, entry, signal);
-  const { stdout } = await askGit(plan.root, ["cat-file", "--filters", `--path=${path}`, entry.blob], {
-    signal,
-  });
-  return withLineEndingsOf(await onDisk(join(plan.root, path)), stdout);
+  const filtered = ({ blob }: GitFile): Promise<Buffer> =>
+    git(plan.root, ["cat-file", "--filters", `--path=${path}`, blob], { signal });
+  const [bytes, present] = await Promise.all([filtered(entry), onDisk(join(plan.root, path))]);
+  const kept = present ? withLineEndingsOf(present, bytes) : bytes;
+  if (!present || kept === bytes) return bytes;
+  // A file can have other line endings than Git would check out, if Git stores both in the same way. Those lines did not
+  // change, so they are not to be rewritten.
+  const mine = (await entriesIn(plan.root, plan.mine, [path], signal)).get(path);
+  return mine && lineEndings(await filtered(mine)) === lineEndings(present) ? bytes : kept;
 }
 
-/**
- * A file can have other line endings than Git would check out, if Git stores both in the same way. Those lines did not
- * change, so they are not to be rewritten.
- */
-function withLineEndingsOf(present: Buffer | undefined, bytes: Buffer): Buffer {
-  if (!present || bytes.includes(0)) return bytes;
+function withLineEndingsOf(present: Buffer, bytes: Buffer): Buffer {
+  if (bytes.includes(0)) return bytes;
   const [now, then] = [lineEndings(present), lineEndings(bytes)];
   if (now === then || now === "mixed" || then === "mixed" || now === "none") return bytes;
   const text = bytes.toString("latin1");

@@ -410,6 +410,20 @@ describe("Bringing back", () => {
       });
     });
 
+  it("changes line endings if that is what the agent did", async () => {
+    const repository = new ARepository("core.autocrlf=false").commit({
+      "run.sh": "one\r\ntwo\r\n",
+      "run.bat": "one\ntwo\n",
+    });
+    const { worktree, plan } = await workOn(repository);
+    writeFiles(worktree, { "run.sh": "one\ntwo\n", "run.bat": "one\r\ntwo\r\n" });
+    await take(await plan(), "merged");
+    assert.deepEqual(filesOf(repository.root), {
+      "run.bat": "644 one\r\ntwo\r\n",
+      "run.sh": "644 one\ntwo\n",
+    });
+  });
+
   it("runs the filters of the user's configuration", async () => {
     const repository = new ARepository(
       "filter.shout.clean=tr A-Z a-z",
