@@ -1,6 +1,8 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BringBackPlan, FileMode, PlannedFile, Version } from "../engine/bring-back.ts";
+import { UserFacingError } from "../engine/errors.ts";
+import { sentence } from "../engine/sentence.ts";
 import { git, gitText, parts } from "./git.ts";
 
 /** Which state of a file: of the folder, of the worktree, merged, or merged with labelled conflict markers. */
@@ -43,7 +45,10 @@ export async function contents(
   which: Which,
   { labels = LABELS, signal }: { readonly labels?: Labels; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<FileContent> {
-  const entry = await entryOf(plan, path, which, signal);
+  const version = await versionOf(plan, path, which, signal);
+  const entry = knownEntry(version);
+  // A name that isn't UTF-8 can't be found by its text, and would be created under another name.
+  if ((version && !entry) || path.includes("\u{fffd}")) throw notWritable(path);
   if (!entry) return { bytes: undefined, mode: "file" };
   const { mode } = entry;
   if (mode === "symlink" || which !== "markers")
@@ -58,26 +63,36 @@ export async function contents(
 /** What to write to take a state of a planned file, by path: nothing for the folder's own. */
 export async function changesOf(
   plan: BringBackPlan,
-  { path, from }: PlannedFile,
+  { path, from, kind, conflict }: PlannedFile,
   which: Which,
   options: { readonly labels?: Labels; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<ReadonlyMap<string, FileContent>> {
   if (which === "mine") return new Map();
   const paths = from === undefined ? [path] : [from, path];
   const files = await Promise.all(paths.map((one) => contents(plan, one, which, options)));
+  if (!conflict && kind !== "deleted" && !files.at(-1)?.bytes) throw notWritable(path);
   return new Map(paths.map((one, index) => [one, files[index] as FileContent]));
 }
 
-async function entryOf(
+function notWritable(path: string): UserFacingError {
+  return new UserFacingError(
+    sentence(
+      "{0} can't be brought back because it is a repository of its own, or because of its name, so nothing was written. Copy it yourself, and bring back the other files only.",
+      path,
+    ),
+  );
+}
+
+async function versionOf(
   plan: BringBackPlan,
   path: string,
   which: Which,
   signal: AbortSignal | undefined,
-): Promise<GitFile | undefined> {
+): Promise<Version | undefined> {
   const versions = plan.files.find((file) => file.path === path)?.versions;
-  if (versions && (which === "mine" || which === "agents")) return knownEntry(versions[which]);
+  if (versions && (which === "mine" || which === "agents")) return versions[which];
   const tree = which === "markers" ? plan.merged : plan[which];
-  return (await entriesIn(plan.root, tree, [path], signal)).get(path);
+  return (await versionsIn(plan.root, tree, [path], signal)).get(path);
 }
 
 /** The files at these paths in a tree. */
@@ -106,7 +121,7 @@ export async function versionsIn(
   const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
   return new Map(
     listed.flatMap((line) => {
-      const [, mode, blob, path] = /^(\d+) blob ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
+      const [, mode, blob, path] = /^(\d+) (?:blob|commit) ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];
       return mode && blob && path ? [[path, { mode, blob }]] : [];
     }),
   );

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
 import { planBringBack } from "../../../src/git/bring-back.ts";
@@ -342,6 +342,35 @@ describe("Bringing back", () => {
       /^Error: sub isn't a folder, so sub\/new.txt wasn't written/,
     );
     assert.equal(repository.read("other/new.txt"), "mine\n");
+  });
+
+  it("names a file that it can't write, rather than taking it for deleted", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const latin = (root: string): Buffer => Buffer.from(join(root, "caf\u00e9.txt"), "latin1");
+    writeFileSync(latin(repository.root), "a\n");
+    const { worktree, plan } = await workOn(repository);
+    const inner = new ARepository().commit({ "a.txt": "a\n" });
+    renameSync(inner.root, join(worktree, "inner"));
+    gitIn(worktree, "-c", "advice.addEmbeddedRepo=false", "add", "inner");
+    writeFileSync(latin(worktree), "by the agent\n");
+    const planned = await plan();
+    assert.deepEqual(Object.keys(brief(planned)), ["caf\ufffd.txt", "inner"]);
+    for (const path of ["caf\ufffd.txt", "inner"])
+      await assert.rejects(take(planned, { [path]: "merged" }), {
+        message: `${path} can't be brought back because it is a repository of its own, or because of its name, so nothing was written. Copy it yourself, and bring back the other files only.`,
+      });
+    rmSync(latin(worktree));
+    await assert.rejects(take(await plan(), { "caf\ufffd.txt": "merged" }), /^Error: caf\ufffd.txt can't be/);
+    writeFiles(worktree, { "a.txt": "by the agent\n" });
+    const [file] = (await plan()).files;
+    assert.ok(file);
+    const missing = { ...file, path: "missing.txt" };
+    await assert.rejects(changesOf(planned, missing, "merged"), /^Error: missing.txt can't be brought back/);
+    repository.write({ "a.txt": "mine\n" });
+    rmSync(join(worktree, "a.txt"));
+    renameSync(join(worktree, "inner"), join(worktree, "a.txt"));
+    gitIn(worktree, "-c", "advice.addEmbeddedRepo=false", "add", "a.txt");
+    await assert.rejects(take(await plan(), { "a.txt": "agents" }), /^Error: a.txt can't be brought back/);
   });
 
   it("writes nothing if a file has changed since, was deleted, or leads out of the folder", async () => {
