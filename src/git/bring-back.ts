@@ -22,8 +22,8 @@ export async function planBringBack(options: {
   const { folder, worktree, base, unsaved, signal } = options;
   const [{ root }] = await Promise.all([findRepository(folder, signal), requireOurs(worktree, signal)]);
   const { tree: agents } = await snapshot(worktree, { base, signal });
-  // Git may ignore a file of the folder at such a path, and it would be overwritten without a conflict.
-  const alsoIgnored = await added(root, base, agents, signal);
+  // Git may ignore a file of the folder at such a path: it would be overwritten without a conflict, or count as deleted.
+  const alsoIgnored = await changedPaths(root, base, agents, signal);
   const { tree: mine } = await snapshot(folder, { unsaved, alsoIgnored, signal });
   const merge = await mergeTrees(root, { base, mine, agents }, signal);
   const [files, unresolved] = await Promise.all([
@@ -61,14 +61,13 @@ async function withMarkers(
   );
 }
 
-/** The paths that exist in the second tree only. */
-async function added(
+async function changedPaths(
   root: string,
   before: string,
   after: string,
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
-  const options = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=A"];
+  const options = ["-r", "-z", "--no-renames", "--name-only"];
   return parts(await git(root, ["diff-tree", ...options, before, after, "--"], { signal }));
 }
 

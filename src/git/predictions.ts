@@ -91,10 +91,9 @@ export class Predictions {
     );
   }
 
-  /** Git may ignore a file of the folder where a worktree has added one. */
+  /** Git may ignore a file of the folder where a worktree has changed or added one. */
   private async folderWith(works: readonly Work[], signal: AbortSignal): Promise<TreeState> {
-    const files = works.flatMap((work) => work.files);
-    const alsoIgnored = files.flatMap(({ path, kind }) => (kind === "added" ? [path] : []));
+    const alsoIgnored = works.flatMap(({ paths }) => [...paths]);
     const { tree } = await snapshot(this.folder, { alsoIgnored, signal });
     return { tree };
   }

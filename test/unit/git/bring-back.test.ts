@@ -325,6 +325,22 @@ describe("Bringing back", () => {
     assert.equal(repository.read("a.local"), "agent\n");
   });
 
+  it("knows the folder's files that the user ignores since the worktree was made", async () => {
+    const repository = new ARepository();
+    repository.write({ "a.env": LINES, "b.env": LINES });
+    const { worktree, plan } = await workOn(repository);
+    repository.write({ ".gitignore": "*.env\n", "a.env": LINES.replace("one", "MINE") });
+    writeFiles(worktree, { "a.env": LINES.replace("five", "AGENT") });
+    rmSync(join(worktree, "b.env"));
+    const planned = await plan();
+    assert.deepEqual(brief(planned), { "a.env": "modified, +1 -1", "b.env": "deleted, +0 -9" });
+    await take(planned, "merged");
+    assert.deepEqual(filesOf(repository.root), {
+      ".gitignore": "644 *.env\n",
+      "a.env": `644 ${LINES.replace("one", "MINE").replace("five", "AGENT")}`,
+    });
+  });
+
   it("says what conflicts if the agent added a file where the user has put a link in a folder's place", async () => {
     const { repository, worktree, plan } = await workOn(
       new ARepository().commit({ "sub/a.txt": "a\n", "other/new.txt": "mine\n" }),

@@ -67,6 +67,14 @@ describe("The predictions of a folder", function () {
     assert.deepEqual([...(await read())], [["a", { files: 1, added: 1, removed: 0, conflicts: [] }]]);
   });
 
+  it("name files of the folder that the user ignores since the worktree was made, or that were renamed there", async () => {
+    repository.write({ ".env": "a\n" });
+    const { directory } = await tree("a", { ".env": "by the agent\n" });
+    gitIn(directory, "mv", "old.txt", "ignored.txt");
+    repository.write({ ".gitignore": "ignored.txt\n.env\n", ".env": "mine\n", "ignored.txt": "mine\n" });
+    assert.deepEqual(await conflicts(), { a: ["folder: .env ignored.txt"] });
+  });
+
   it("name the folder first, then other worktrees, for changed, renamed and ignored files", async () => {
     const a = await tree("a", { "list.txt": "a\n", "ignored.txt": "a\n", "new/file.txt": "a\n" });
     const b = await tree("b", { "list.txt": "b\n", new: "b\n" });
