@@ -193,7 +193,7 @@ export interface Worktrees {
    * @param unsaved the texts of editors that are not saved, by path below the folder
    */
   planBringBack(worktree: TaskWorktree, unsaved: ReadonlyMap<string, string>): Promise<BringBackPlan>;
-  /** Whether the work in a worktree is still that of the plan. */
+  /** Whether the work in a worktree is still that of the plan, and nothing is there that no plan contains. */
   isAsPlanned(worktree: TaskWorktree, plan: BringBackPlan): Promise<boolean>;
   /**
    * Writes the chosen files to the folder, but to no index or branch. Writes nothing if one of them has changed since

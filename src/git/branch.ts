@@ -1,6 +1,8 @@
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
+import { namesOf } from "./changed-files.ts";
 import { askGit, git, gitText } from "./git.ts";
+import { requireNoInnerRepositories } from "./inner-repositories.ts";
 import { mergeTrees } from "./merge.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { refs, updateRefs } from "./refs.ts";
@@ -38,6 +40,7 @@ export async function createBranch(options: CreateBranch): Promise<string> {
   const { repository, ours } = await requireOurs(worktree, signal);
   const { root } = repository;
   await requireFree(root, name, signal);
+  await requireNoInnerRepositories(root, signal);
   const head = await commitOf(root, refs.head(ours.name), signal);
   const headTree =
     head === undefined
@@ -113,7 +116,7 @@ async function withoutUncommitted({ root, base, headTree, signal }: Start, tree:
   throw new UserFacingError(
     sentence(
       "The agent changed what you had changed but not committed when the task started, so a branch can't hold the agent's changes alone: {0}. Bring the work back instead.",
-      listed([...merge.conflicts.keys()]),
+      namesOf([...merge.conflicts.keys()]),
     ),
   );
 }
@@ -170,9 +173,4 @@ async function commitRest(
 
 function treeOf(root: string, commit: string, signal: AbortSignal | undefined): Promise<string> {
   return gitText(root, ["rev-parse", "--verify", `${commit}^{tree}`], { signal });
-}
-
-function listed(paths: readonly string[]): string {
-  const shown = paths.slice(0, 5);
-  return paths.length > shown.length ? `${shown.join(", ")}, …` : shown.join(", ");
 }

@@ -55,3 +55,9 @@ function kindOf(status: string, isModeOnly: boolean): ChangeKind {
   if (status === "D") return "deleted";
   return isModeOnly ? "mode" : "modified";
 }
+
+/** Names some of the paths in a sentence. */
+export function namesOf(paths: readonly string[]): string {
+  const shown = paths.slice(0, 5);
+  return paths.length > shown.length ? `${shown.join(", ")}, …` : shown.join(", ");
+}

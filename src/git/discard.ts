@@ -1,4 +1,5 @@
 import { git } from "./git.ts";
+import { requireNoInnerRepositories } from "./inner-repositories.ts";
 import { remakeWorktree, type RemakeWorktree } from "./make-worktree.ts";
 import { ourWorktrees, requireOurs } from "./our-worktrees.ts";
 import { listRefs, parseDiscarded, refs, updateRefs } from "./refs.ts";
@@ -17,6 +18,7 @@ export async function discard(options: {
 }): Promise<KeptState> {
   const { directory, signal } = options;
   const { repository, ours } = await requireOurs(directory, signal);
+  await requireNoInnerRepositories(repository.root, signal);
   const { commit } = await stateOf(repository, ours, signal);
   const ref = refs.discarded(ours.name, new Date());
   await git(repository.root, ["update-ref", ref, commit], { signal });

@@ -14,6 +14,7 @@ import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
 import { includeFiles } from "./include-files.ts";
+import { innerRepositories } from "./inner-repositories.ts";
 import { discard, expireDiscarded, undoDiscard } from "./discard.ts";
 import { listWorktrees } from "./list-worktrees.ts";
 import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "./make-worktree.ts";
@@ -140,7 +141,8 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async isAsPlanned({ directory, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
-    return (await snapshot(directory, { base })).tree === agents;
+    const { root } = await findRepository(directory);
+    return (await snapshot(root, { base })).tree === agents && (await innerRepositories(root)).length === 0;
   }
 
   async bringBack(

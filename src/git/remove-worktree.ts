@@ -1,6 +1,7 @@
 import type { ChangedFile } from "../engine/bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
+import { requireNoInnerRepositories } from "./inner-repositories.ts";
 import { deleteWorktree, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, type Repository } from "./repository.ts";
@@ -67,7 +68,8 @@ export async function stateOf(
 }
 
 /**
- * Removes a worktree. Its state is kept first, except for ignored files, so that it can be made again.
+ * Removes a worktree. Its state is kept first, except for ignored files, so that it can be made again. Throws if it
+ * contains a repository, which can't be kept.
  * @returns the kept state; undefined if there is no such worktree, or its folder was gone already
  */
 export async function removeWorktree(options: {
@@ -80,10 +82,11 @@ export async function removeWorktree(options: {
   const repository = await findRepository(folder, signal);
   const ours = (await ourWorktrees(repository)).get(name);
   if (!ours) return undefined;
-  const kept =
-    ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))
-      ? await keep({ directory: ours.root, signal })
-      : undefined;
+  let kept: KeptState | undefined;
+  if (ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))) {
+    await requireNoInnerRepositories(ours.root, signal);
+    kept = await keep({ directory: ours.root, signal });
+  }
   await takeAway(repository, ours, signal);
   return kept;
 }
