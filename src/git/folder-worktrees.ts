@@ -28,7 +28,7 @@ import { commitOf, findRepository } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
 import { commitTree, snapshot } from "./snapshot.ts";
 import { claim, removeUnclaimed, removeUnused } from "./worktree-marks.ts";
-import { keptFiles, restoreFiles, writeBack } from "./write-back.ts";
+import { restoreFiles, writeBack } from "./write-back.ts";
 
 /** The Git worktrees that are made for the tasks of one folder. */
 export class FolderWorktrees implements Worktrees {
@@ -164,9 +164,7 @@ export class FolderWorktrees implements Worktrees {
       if (content) texts[path] = await newText(plan, path, content);
       files.delete(path);
     }
-    const before = await keptFiles(plan.root, [...files.keys()]);
-    await writeBack(plan, files);
-    return { before, after: await keptFiles(plan.root, [...files.keys()]), texts };
+    return { ...(await writeBack(plan, files)), texts };
   }
 
   async undoBringBack({ before, after }: Omit<BroughtBack, "texts">): Promise<void> {

@@ -14,9 +14,10 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import type { BringBackPlan, KeptFile } from "../engine/bring-back.ts";
-import { UserFacingError } from "../engine/errors.ts";
+import type { BringBackPlan, BroughtBack, KeptFile } from "../engine/bring-back.ts";
+import { textOf, UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
+import { namesOf } from "./changed-files.ts";
 import { git, gitText } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import { entriesIn, type FileContent } from "./plan-contents.ts";
@@ -26,19 +27,43 @@ import { snapshot } from "./snapshot.ts";
 /**
  * Writes and deletes files of the folder, each at once, for what an edit of a text cannot do: binary files, modes,
  * symbolic links. The index stays as it is. Nothing is written if one of the files is no longer as it was when the plan
- * was made.
+ * was made, or can't be written.
+ * @returns the files before and after that
  */
 export async function writeBack(
   plan: BringBackPlan,
   files: ReadonlyMap<string, FileContent>,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<Pick<BroughtBack, "before" | "after">> {
   const { root } = plan;
   const paths = [...files.keys()];
   await requireAllWritable(root, files);
+  const before = await keptFiles(root, paths);
   const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
   await requireUnchanged(plan, tree, paths, signal);
-  await writeFiles(root, files);
+  const written = new Set<string>();
+  try {
+    await writeFiles(root, files, written);
+    return { before, after: await keptFiles(root, paths) };
+  } catch (error) {
+    const changed = before.filter(({ path }) => written.has(path));
+    await putBack(root, changed, error);
+    throw error;
+  }
+}
+
+async function putBack(root: string, changed: readonly KeptFile[], error: unknown): Promise<void> {
+  try {
+    await writeFiles(root, await contentsOf(root, changed));
+  } catch {
+    throw new UserFacingError(
+      sentence(
+        "Not all files could be written, and these couldn't be restored: {0}. {1}",
+        namesOf(changed.map(({ path }) => path)),
+        textOf(error),
+      ),
+    );
+  }
 }
 
 /** The bytes of files as they are now. */
@@ -56,7 +81,10 @@ async function keptFile(root: string, path: string): Promise<KeptFile> {
   return { path, blob, mode: isLink ? "symlink" : (stats.mode & 0o100) === 0 ? "file" : "executable" };
 }
 
-/** Restores files to what they were before they were written. Nothing is written if one has changed since. */
+/**
+ * Restores files to what they were before they were written. Nothing is written if one has changed since; those that an
+ * earlier attempt has restored have not.
+ */
 export async function restoreFiles(
   root: string,
   before: readonly KeptFile[],
@@ -66,20 +94,29 @@ export async function restoreFiles(
     root,
     after.map(({ path }) => path),
   );
-  const changed = after.find(
-    ({ blob, mode }, at) => present[at]?.blob !== blob || present[at]?.mode !== mode,
-  );
+  const changed = after.find((file, at) => ![file, before[at]].some((known) => isSame(known, present[at])));
   if (changed)
     throw new UserFacingError(
       sentence("{0} has changed in the meantime, so nothing was restored.", changed.path),
     );
-  const contents = before.map(async ({ path, mode, blob }) => {
+  const files = await contentsOf(root, before);
+  await requireAllWritable(root, files);
+  await writeFiles(root, files);
+}
+
+function isSame(a: KeptFile | undefined, b: KeptFile | undefined): boolean {
+  return a?.path === b?.path && a?.blob === b?.blob && a?.mode === b?.mode;
+}
+
+async function contentsOf(
+  root: string,
+  files: readonly KeptFile[],
+): Promise<ReadonlyMap<string, FileContent>> {
+  const contents = files.map(async ({ path, mode, blob }) => {
     const bytes = blob === undefined ? undefined : await git(root, ["cat-file", "blob", blob]);
     return [path, { mode, bytes }] as const;
   });
-  const files = new Map(await Promise.all(contents));
-  await requireAllWritable(root, files);
-  await writeFiles(root, files);
+  return new Map(await Promise.all(contents));
 }
 
 async function requireAllWritable(root: string, files: ReadonlyMap<string, FileContent>): Promise<void> {
@@ -91,12 +128,22 @@ function deletedOf(files: ReadonlyMap<string, FileContent>): readonly string[] {
   return [...files].flatMap(([path, { bytes }]) => (bytes === undefined ? [path] : []));
 }
 
-async function writeFiles(root: string, files: ReadonlyMap<string, FileContent>): Promise<void> {
+/** @param written gets the path of each file once it is written or deleted */
+async function writeFiles(
+  root: string,
+  files: ReadonlyMap<string, FileContent>,
+  written = new Set<string>(),
+): Promise<void> {
   const { gitDirectory } = await findRepository(root);
-  const deleted = deletedOf(files);
-  for (const path of deleted) await deleteFile(root, path);
-  for (const [path, content] of files)
-    if (content.bytes !== undefined) await writeOne(root, gitDirectory, path, content);
+  for (const path of deletedOf(files)) {
+    await deleteFile(root, path);
+    written.add(path);
+  }
+  for (const [path, content] of files) {
+    if (content.bytes === undefined) continue;
+    await writeOne(root, gitDirectory, path, content);
+    written.add(path);
+  }
 }
 
 /** A path behind a link is outside of the folder, and a folder isn't replaced by a file. */
@@ -148,6 +195,7 @@ async function writeOne(
 ): Promise<void> {
   const target = join(root, path);
   const permissions = await permissionsOf(target);
+  if ((await kindOf(target)) === "folder") await removeFolders(target);
   await mkdir(dirname(target), { recursive: true });
   const name = `asyncagents-${randomBytes(6).toString("hex")}.tmp`;
   try {
@@ -193,6 +241,12 @@ async function kindOf(path: string): Promise<"folder" | "file" | "none"> {
     if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return "none";
     throw error;
   }
+}
+
+/** Removes a folder with nothing but folders in it, which Git doesn't know. */
+async function removeFolders(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) await removeFolders(join(folder, name));
+  await rmdir(folder);
 }
 
 /** Deletes a file and the folders that are empty without it, as Git does. */
