@@ -13,6 +13,7 @@ import type { TaskWorktree } from "../engine/task.ts";
 import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
+import { fewAtOnce } from "./few-at-once.ts";
 import { includeFiles } from "./include-files.ts";
 import { innerRepositories } from "./inner-repositories.ts";
 import { discard, expireDiscarded, undoDiscard } from "./discard.ts";
@@ -151,12 +152,10 @@ export class FolderWorktrees implements Worktrees {
     unsaved: readonly string[],
   ): Promise<BroughtBack> {
     const plan = await this.requireOwn(given);
-    const changes = await Promise.all(
-      choices.map(async ({ path, take }) => {
-        const file = plan.files.find((one) => one.path === path);
-        return file ? changesOf(plan, file, take) : new Map<string, FileContent>();
-      }),
-    );
+    const changes = await fewAtOnce(choices, async ({ path, take }) => {
+      const file = plan.files.find((one) => one.path === path);
+      return file ? changesOf(plan, file, take) : new Map<string, FileContent>();
+    });
     const files = new Map(changes.flatMap((some) => [...some]));
     const texts: Record<string, string> = {};
     for (const path of unsaved) {
@@ -180,8 +179,11 @@ export class FolderWorktrees implements Worktrees {
     const paths = changed.flatMap(({ path }) =>
       own.some((commit) => path.includes(`~${commit}`)) ? [] : [path],
     );
-    const files = paths.map(async (path) => [path, await contents(inWorktree, path, "markers")] as const);
-    await writeBack(inWorktree, new Map(await Promise.all(files)));
+    const files = await fewAtOnce(
+      paths,
+      async (path) => [path, await contents(inWorktree, path, "markers")] as const,
+    );
+    await writeBack(inWorktree, new Map(files));
     // From here on, what the agent does is compared with the folder's state that it was given.
     const newBase = await commitTree(root, plan.mine, [base]);
     await updateRefs(root, { set: { [refs.base(name)]: newBase } });

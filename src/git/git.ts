@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { dirname } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
@@ -102,7 +102,7 @@ interface Ended {
 function run(directory: string, args: readonly string[], { env, input, signal }: GitOptions): Promise<Ended> {
   // Windows looks for programs in the working directory first, so that must not be one with files of a repository.
   const cwd = dirname(process.execPath);
-  const child = spawn("git", [...CONFIGURATION, "-C", directory, ...args], {
+  const child: ChildProcess = spawn("git", [...CONFIGURATION, "-C", directory, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },
     stdio: "pipe",
@@ -112,17 +112,18 @@ function run(directory: string, args: readonly string[], { env, input, signal }:
   const output: Buffer[] = [];
   let length = 0;
   let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => {
+  // It has no streams if too many files are open for it to be started.
+  child.stdout?.on("data", (chunk: Buffer) => {
     length += chunk.length;
     if (length > MAX_OUTPUT) child.kill();
     else output.push(chunk);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-MAX_ERROR_OUTPUT);
   });
   // Git may end before it has read everything; its exit code says whether that is an error.
-  child.stdin.on("error", () => {});
-  child.stdin.end(input);
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
   return new Promise((resolve, reject) => {
     child.once("error", (error) => {
       if (child.pid === undefined) reject(new GitError(notStarted(error), ""));

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, copyFile, lstat, mkdir, readlink, realpath, symlink } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import { fewAtOnce } from "./few-at-once.ts";
 import { git, parts } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import { findRepository } from "./repository.ts";
@@ -8,7 +9,6 @@ import { ignoredOf } from "./snapshot.ts";
 
 /** Lists ignored files that a worktree needs, in the syntax of `.gitignore`, in any folder of the repository. */
 const LIST = ".worktreeinclude";
-const AT_ONCE = 16;
 
 /**
  * Copies ignored files that the work needs into a worktree: those that `.worktreeinclude` lists, or else those that
@@ -38,14 +38,10 @@ export async function includeFiles(options: {
   const copy = new Copy(await realpath(repository.root), await realpath(root));
   const paths = matching.filter((path) => ignored.has(path));
   const copied: string[] = [];
-  const next = paths.values();
-  const work = async (): Promise<void> => {
-    for (const path of next) {
-      signal?.throwIfAborted();
-      if (await copy.file(path)) copied.push(path);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await fewAtOnce(paths, async (path) => {
+    signal?.throwIfAborted();
+    if (await copy.file(path)) copied.push(path);
+  });
   return copied.sort();
 }
 

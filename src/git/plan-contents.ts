@@ -96,7 +96,7 @@ async function versionOf(
 }
 
 /** The files at these paths in a tree. */
-export async function entriesIn(
+async function entriesIn(
   root: string,
   tree: string,
   paths: readonly string[],

@@ -18,9 +18,10 @@ import type { BringBackPlan, BroughtBack, KeptFile } from "../engine/bring-back.
 import { textOf, UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { namesOf } from "./changed-files.ts";
-import { git, gitText } from "./git.ts";
+import { fewAtOnce } from "./few-at-once.ts";
+import { git, gitText, parts } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
-import { entriesIn, type FileContent } from "./plan-contents.ts";
+import type { FileContent } from "./plan-contents.ts";
 import { findRepository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
@@ -40,7 +41,7 @@ export async function writeBack(
   await requireAllWritable(root, files);
   const before = await keptFiles(root, paths);
   const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
-  await requireUnchanged(plan, tree, paths, signal);
+  await requireUnchanged(plan, tree, files, signal);
   const written = new Set<string>();
   try {
     await writeFiles(root, files, written);
@@ -68,7 +69,7 @@ async function putBack(root: string, changed: readonly KeptFile[], error: unknow
 
 /** The bytes of files as they are now. */
 export function keptFiles(root: string, paths: readonly string[]): Promise<KeptFile[]> {
-  return Promise.all(paths.map((path) => keptFile(root, path)));
+  return fewAtOnce(paths, (path) => keptFile(root, path));
 }
 
 async function keptFile(root: string, path: string): Promise<KeptFile> {
@@ -112,11 +113,11 @@ async function contentsOf(
   root: string,
   files: readonly KeptFile[],
 ): Promise<ReadonlyMap<string, FileContent>> {
-  const contents = files.map(async ({ path, mode, blob }) => {
+  const contents = await fewAtOnce(files, async ({ path, mode, blob }) => {
     const bytes = blob === undefined ? undefined : await git(root, ["cat-file", "blob", blob]);
     return [path, { mode, bytes }] as const;
   });
-  return new Map(await Promise.all(contents));
+  return new Map(contents);
 }
 
 async function requireAllWritable(root: string, files: ReadonlyMap<string, FileContent>): Promise<void> {
@@ -171,20 +172,20 @@ async function isEmptyWithout(root: string, folder: string, deleted: readonly st
 async function requireUnchanged(
   plan: BringBackPlan,
   tree: string,
-  paths: readonly string[],
+  paths: { has(path: string): boolean },
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const [planned, present] = await Promise.all([
-    entriesIn(plan.root, plan.mine, paths, signal),
-    entriesIn(plan.root, tree, paths, signal),
-  ]);
-  for (const path of paths) {
-    const [then, now] = [planned.get(path), present.get(path)];
-    if (then?.blob !== now?.blob || then?.mode !== now?.mode)
-      throw new UserFacingError(
-        sentence("{0} has changed in the meantime, so nothing was written. Bring the work back again.", path),
-      );
-  }
+  // All paths can be too many for one command.
+  const options = ["-r", "-z", "--no-renames", "--name-only"];
+  const differing = await git(plan.root, ["diff-tree", ...options, plan.mine, tree, "--"], { signal });
+  const changed = parts(differing).find((path) => paths.has(path));
+  if (changed !== undefined)
+    throw new UserFacingError(
+      sentence(
+        "{0} has changed in the meantime, so nothing was written. Bring the work back again.",
+        changed,
+      ),
+    );
 }
 
 async function writeOne(
