@@ -1,6 +1,7 @@
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { namesOf } from "./changed-files.ts";
+import { markedFiles } from "./bring-back.ts";
 import { askGit, git, gitText } from "./git.ts";
 import { requireNoInnerRepositories } from "./inner-repositories.ts";
 import { mergeTrees } from "./merge.ts";
@@ -48,6 +49,7 @@ export async function createBranch(options: CreateBranch): Promise<string> {
       : await treeOf(root, head, signal);
   const start: Start = { root, base, head, headTree, signal };
   const now = await snapshot(root, { signal });
+  await requireMerged(start, now.tree);
   const tip = await agentsCommits(start, now.head);
   const tree = await withoutUncommitted(start, now.tree);
   if (tree === (tip === undefined ? headTree : await treeOf(root, tip, signal)) && tip === head)
@@ -70,6 +72,18 @@ async function requireFree(root: string, name: string, signal: AbortSignal | und
   if (taken !== undefined)
     throw new UserFacingError(
       sentence('A branch named "{0}" already exists. Enter another name.', taken.slice("refs/heads/".length)),
+    );
+}
+
+/** Throws if an agent that was to merge has left conflict markers. */
+async function requireMerged({ root, base, signal }: Start, tree: string): Promise<void> {
+  const paths = await markedFiles(root, { from: base, to: tree }, signal);
+  if (paths.length > 0)
+    throw new UserFacingError(
+      sentence(
+        "The agent has left conflict markers in {0}. Have it resolve the conflicts, or bring the work back instead.",
+        namesOf(paths),
+      ),
     );
 }
 

@@ -43,13 +43,7 @@ async function withMarkers(
   { mine, agents, merge }: { readonly mine: string; readonly agents: string; readonly merge: Merge },
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Versions>> {
-  const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${CONFLICT_START}`];
-  const touched = parts(await git(root, ["diff-tree", ...changed, mine, merge.tree, "--"], { signal }));
-  if (touched.length === 0) return new Map();
-  // In some of them, markers may only have been removed.
-  const grep = ["--literal-pathspecs", "grep", "-z", "-l", "-E", "-e", CONFLICT_START, merge.tree];
-  const { stdout } = await askGit(root, [...grep, "--", ...touched], { signal, accept: [1] });
-  const paths = parts(stdout).map((found) => found.slice(merge.tree.length + 1));
+  const paths = await markedFiles(root, { from: mine, to: merge.tree }, signal);
   const [own, theirs] = await Promise.all(
     [mine, agents].map((tree) => versionsIn(root, tree, paths, signal)),
   );
@@ -59,6 +53,21 @@ async function withMarkers(
       return [path, { ...(mine && { mine }), ...(agents && { agents }) }];
     }),
   );
+}
+
+/** The files of a tree that contain our conflict markers, and got or lost such since an earlier tree or commit. */
+export async function markedFiles(
+  root: string,
+  { from, to }: { readonly from: string; readonly to: string },
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${CONFLICT_START}`];
+  const touched = parts(await git(root, ["diff-tree", ...changed, from, to, "--"], { signal }));
+  if (touched.length === 0) return [];
+  // In some of them, markers may only have been removed.
+  const grep = ["--literal-pathspecs", "grep", "-z", "-l", "-E", "-e", CONFLICT_START, to];
+  const { stdout } = await askGit(root, [...grep, "--", ...touched], { signal, accept: [1] });
+  return parts(stdout).map((found) => found.slice(to.length + 1));
 }
 
 async function changedPaths(

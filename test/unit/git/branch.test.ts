@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { createBranch } from "../../../src/git/branch.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree, type MadeWorktree } from "../../../src/git/make-worktree.ts";
+import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, gitIn, writeFiles } from "./a-repository.ts";
 
 const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
@@ -22,6 +24,10 @@ async function worktreeOf(repository: ARepository): Promise<MadeWorktree> {
   const made = await makeWorktree({ directory: repository.root, name: "work", from: "what-you-see" });
   gitIn(made.root, "config", "user.name", "A User");
   return made;
+}
+
+function textIn(paths: readonly string[], text: string): Record<string, string> {
+  return Object.fromEntries(paths.map((path) => [path, text]));
 }
 
 describe("A branch of a worktree's work", () => {
@@ -107,6 +113,27 @@ describe("A branch of a worktree's work", () => {
       /can't hold the agent's changes alone: a\.txt\. Bring the work back instead/,
     );
     assert.doesNotMatch(repository.git("branch"), /agent/);
+  });
+
+  it("isn't created while the agent has left markers of conflicts with the folder", async () => {
+    const files = ["a.txt", "b.txt", "c.txt"];
+    const marked = "<<<<<<< Your changes\nmine\n=======\nagent\n>>>>>>> Changes by the agent\n";
+    const repository = new ARepository().commit({ ...textIn(files, LINES), "docs.txt": marked });
+    repository.write(textIn(files, LINES.replace("five", "MINE")));
+    const { name, directory, root, base } = await worktreeOf(repository);
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    writeFiles(root, textIn(files, LINES.replace("five", "AGENT")));
+    repository.write(textIn(files, LINES));
+    const plan = await worktrees.planBringBack({ name, directory, base }, new Map());
+    const worktree = { name, directory, base: await worktrees.takeIn({ name, directory, base }, plan) };
+    const createIt = (): Promise<void> =>
+      worktrees.createBranch(worktree, { name: "agent/work", message: "x" });
+    writeFiles(root, { "a.txt": "resolved\n", "docs.txt": `${marked}More\n` });
+    await assert.rejects(createIt(), /conflict markers in b\.txt, c\.txt\. /);
+    assert.doesNotMatch(repository.git("branch"), /agent/);
+    writeFiles(root, textIn(["b.txt", "c.txt"], "resolved\n"));
+    await createIt();
+    assert.equal(repository.git("show", "agent/work:b.txt"), "resolved\n");
   });
 
   it("is made of one commit if the agent's commits don't follow one by one", async () => {
