@@ -68,7 +68,7 @@ const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "
 
 describe("Bringing back", () => {
   it("asks about a file in which an agent that was to merge has left our conflict markers", async () => {
-    const repository = new ARepository().commit({
+    const repository = new ARepository("color.ui=always", "color.grep=always").commit({
       "a.txt": LINES,
       "b.txt": LINES,
       "c.txt": "<<<<<<< HEAD\n",
