@@ -50,6 +50,12 @@ export class Conversation {
     return this.items.get(id)?.rows[0];
   }
 
+  /** The row in the place of one that may have been made again since. */
+  present(row: Row): Row | undefined {
+    const { entry, rows } = row.item;
+    return this.items.get(entry.id)?.rows[rows.indexOf(row)];
+  }
+
   reset(entries: readonly ConversationEntry[], hasEarlier: boolean): void {
     this.items.clear();
     this.splice(0, this.rows.length, []);

@@ -19,8 +19,6 @@ const LONGEST_QUERY = 200;
 
 interface Found {
   readonly row: Row;
-  /** Position of the row in the conversation. */
-  readonly index: number;
   /** Matches that can be seen without expanding the row. */
   readonly seen: number;
   readonly count: number;
@@ -52,8 +50,8 @@ export class Finder {
   private query = "";
   private found: readonly Found[] = [];
   private current: Match | undefined;
-  /** The row from which on a match is looked for. */
-  private from = 0;
+  /** The row from which on a match is looked for; undefined for the first one. */
+  private from: Row | undefined;
   /** A match to go to, as soon as its entry is there. */
   private wanted: FoundAt | undefined;
   /** The selection with which finding began. */
@@ -90,15 +88,14 @@ export class Finder {
       this.schedule();
       return;
     }
-    const { list, conversation } = this.page;
+    const { list } = this.page;
     const selection = document.getSelection();
     const range = selection && !selection.isCollapsed ? selection.getRangeAt(0) : undefined;
     const text = range?.toString() ?? "";
     const isQuery = text.length <= LONGEST_QUERY && !text.includes("\n");
     const holder = range && [...list.shown].find(([, element]) => element.contains(range.startContainer));
-    const row = holder?.[0] ?? list.rowAtTop();
     this.selected = holder && range;
-    this.from = row ? conversation.rows.indexOf(row) : 0;
+    this.from = holder?.[0] ?? list.rowAtTop();
     this.box.open(isQuery ? text.trim() : "");
     this.schedule();
   }
@@ -176,7 +173,7 @@ export class Finder {
     const search = (this.search = {});
     const found: Found[] = [];
     let pause = performance.now() + SLICE_MS;
-    for (const [index, row] of [...this.page.conversation.rows].entries()) {
+    for (const row of [...this.page.conversation.rows]) {
       if (performance.now() > pause) {
         await new Promise((resolve) => setTimeout(resolve));
         if (this.search !== search) return;
@@ -184,7 +181,7 @@ export class Finder {
       }
       const seen = countMatches(this.textOf(row), expression);
       const count = seen + (row.first ? (inTools[row.item.entry.id] ?? 0) : 0);
-      if (count > 0) found.push({ row, index, seen, count });
+      if (count > 0) found.push({ row, seen, count });
     }
     this.found = found;
     this.choose();
@@ -194,7 +191,11 @@ export class Finder {
   private choose(): void {
     if (this.wanted && this.goToWanted(this.wanted)) return;
     const { current } = this;
-    const same = this.found.find(({ row }) => row === current?.row);
+    const { conversation } = this.page;
+    const present = current && conversation.present(current.row);
+    // It may come with earlier messages.
+    if (current && !present && conversation.hasEarlier) return;
+    const same = this.found.find(({ row }) => row === present);
     if (current && same) {
       this.current = { row: same.row, nth: Math.min(current.nth, same.count - 1) };
       this.showPosition();
@@ -223,11 +224,16 @@ export class Finder {
 
   /** The position of the first match from where finding began. */
   private first(): number {
-    const next = this.found.find(({ index }) => index >= this.from);
+    const { conversation, list } = this.page;
+    const from = this.from && conversation.present(this.from);
+    const later = new Set(
+      from ? conversation.rows.slice(conversation.rows.indexOf(from)) : conversation.rows,
+    );
+    const next = this.found.find(({ row }) => later.has(row));
     if (!next) return 0;
     const position = this.before(next.row);
-    const element = this.page.list.shown.get(next.row);
-    if (next.index > this.from || !element || !this.expression) return position;
+    const element = list.shown.get(next.row);
+    if (next.row !== from || !element || !this.expression) return position;
     const { top } = this.page.scroller.getBoundingClientRect();
     const { selected } = this;
     const nth = rangesIn(element, this.expression).findIndex((range) =>
@@ -242,9 +248,10 @@ export class Finder {
   private goTo(position: number): void {
     let rest = position;
     const at = this.found.find(({ count }) => rest < count || ((rest -= count), false));
-    if (!at) return;
+    // If the conversation was just read again, it is searched again soon.
+    if (!at || this.page.conversation.present(at.row) !== at.row) return;
     this.current = { row: at.row, nth: rest };
-    this.from = at.index;
+    this.from = at.row;
     this.isRevealing = true;
     this.showPosition();
     const { list, scroller, disclosures } = this.page;

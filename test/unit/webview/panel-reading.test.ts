@@ -168,6 +168,58 @@ describe("reading the output panel", () => {
     await count("1 of 5");
   });
 
+  it("looks from where the reader was when the box was opened, even if earlier messages are added", async () => {
+    const transcript = haystack().text("The last needle");
+    let load = (_: FakeTranscript): void => undefined;
+    panel = await PanelPage.open(browser, bundle, {
+      task: fakeTask(),
+      transcript: () => new Promise((resolve) => (load = resolve)),
+    });
+    await panel.page.getByText("Loading the conversation").waitFor();
+    await panel.page.evaluate(() => {
+      const { requestIdleCallback: later } = window;
+      window.requestIdleCallback = (ask) => {
+        window.requestIdleCallback = later;
+        Object.assign(window, { ask });
+        return 0;
+      };
+    });
+    load(transcript);
+    await panel.page.getByText("The last needle").waitFor();
+    await panel.page.keyboard.press("Control+f");
+    await panel.page.evaluate("ask()");
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    await panel.page.keyboard.type("needle");
+    await count("6 of 6");
+    await shows("needle");
+  });
+
+  it("stays at its match when the conversation is read again", async () => {
+    const transcript = haystack();
+    await open(transcript);
+    await panel.page.keyboard.press("Control+f");
+    await panel.page.keyboard.type("needle");
+    for (const position of ["1 of 5", "2 of 5", "3 of 5"]) {
+      await count(position);
+      await box().press("Enter");
+    }
+    await count("4 of 5");
+    await shows("NEEDLE");
+    await panel.page.evaluate(() => {
+      Object.assign(window, { counts: [] });
+      const { counts } = window as unknown as { counts: (string | null)[] };
+      const shown = document.querySelector(".find-count")!;
+      new MutationObserver(() => counts.push(shown.textContent)).observe(shown, { childList: true });
+    });
+    transcript.reset();
+    await until("another search", () => panel.page.evaluate<boolean>("counts.length > 0"));
+    await panel.page.waitForTimeout(700);
+    assert.equal((await panel.page.evaluate<readonly string[]>("counts")).at(-1), "4 of 5");
+    await box().press("Enter");
+    await count("5 of 5");
+    await shows("needle");
+  });
+
   it("starts with the selected text, from the reader's position on, and is opened by the extension", async () => {
     const transcript = new FakeTranscript().user("needle").assistant();
     for (let index = 0; index < 10; index++) transcript.text(`# Part ${index}\n\n${WORDS}`);
