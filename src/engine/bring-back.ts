@@ -39,6 +39,11 @@ export interface Versions {
   readonly agents?: Version | undefined;
 }
 
+/** Whether a file is in conflict in a way that conflict markers can't show, so that only the user can decide. */
+export function isForUser({ conflict, isBinary }: PlannedFile): boolean {
+  return conflict === "kind" || (conflict !== undefined && isBinary);
+}
+
 /** What bringing the work of a worktree back would do to the folder, as both were when it was planned. */
 export interface BringBackPlan {
   /** The top folder of the folder's repository, to which paths are relative. */

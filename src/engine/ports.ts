@@ -208,7 +208,8 @@ export interface Worktrees {
   /** Restores every byte, unless a file has changed since. */
   undoBringBack(done: Omit<BroughtBack, "texts">): Promise<void>;
   /**
-   * Writes the folder's state into a worktree, with conflict markers. Resolves to the commit of that state, from which
+   * Writes the folder's state into a worktree, with conflict markers. Files on which only the user can decide stay as
+   * they are, and in conflict. Resolves to the commit of that state, from which
    * the worktree's changes are counted from now on.
    */
   takeIn(worktree: TaskWorktree, plan: BringBackPlan): Promise<string>;

@@ -1,4 +1,11 @@
-import type { BringBackPlan, BroughtBack, CONFLICTS, FileChoice, ListedWorktree } from "./bring-back.ts";
+import {
+  isForUser,
+  type BringBackPlan,
+  type BroughtBack,
+  type Conflict,
+  type FileChoice,
+  type ListedWorktree,
+} from "./bring-back.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
 import { ServerFailure, type EnginePorts, type WorktreeChanges } from "./ports.ts";
 import type { Predictions } from "./predictions.ts";
@@ -84,6 +91,12 @@ export class WorktreeWork {
     const { git, worktrees, resume } = this.parts;
     const entry = this.find(taskID);
     await this.present(entry);
+    const conflicts = plan.files.filter(({ conflict }) => conflict !== undefined);
+    if (conflicts.length > 0 && conflicts.every(isForUser))
+      throw new Refusal(
+        "invalid-argument",
+        sentence("None of the files in conflict can be merged as text. Choose whose version to use instead."),
+      );
     resume.requireResumable(entry);
     await worktrees.released(entry, async (worktree) =>
       worktrees.noteNow(entry, { base: await git.takeIn(worktree, plan) }),
@@ -212,7 +225,7 @@ export class WorktreeWork {
   }
 }
 
-const CONFLICT_TO_AGENT: Readonly<Record<(typeof CONFLICTS)[number], string>> = {
+const CONFLICT_TO_AGENT: Readonly<Record<Conflict, string>> = {
   content: "both sides changed the same part",
   "both-added": "both sides created it",
   "deleted-by-you": "the user deleted it, you changed it",
@@ -221,12 +234,19 @@ const CONFLICT_TO_AGENT: Readonly<Record<(typeof CONFLICTS)[number], string>> = 
 };
 
 function mergePrompt({ files }: BringBackPlan): string {
-  const conflicts = files.flatMap(({ path, conflict }) =>
-    conflict ? [`- ${path} (${CONFLICT_TO_AGENT[conflict]})`] : [],
+  const conflicts = files.flatMap((file) =>
+    file.conflict && !isForUser(file) ? [`- ${file.path} (${CONFLICT_TO_AGENT[file.conflict]})`] : [],
   );
+  const left = files.filter(isForUser).map(({ path }) => `- ${path}`);
   return [
     "While you worked, the user changed the folder that your worktree was made from. Its present state has been merged into your worktree, but these files are in conflict:",
     conflicts.join("\n"),
     'Where both sides changed the same lines, the file contains conflict markers: the side "Your changes" is the user\'s, the side "Changes by the agent" is yours. Resolve every conflict so that both intentions are kept, remove all markers, and check that the result works. Then say how you resolved each one.',
+    ...(left.length === 0
+      ? []
+      : [
+          "These files are in conflict, too, but can't be merged as text. They are still as you left them; leave them so, as the user will decide on them:",
+          left.join("\n"),
+        ]),
   ].join("\n\n");
 }

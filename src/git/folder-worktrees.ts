@@ -20,14 +20,14 @@ import { discard, expireDiscarded, undoDiscard } from "./discard.ts";
 import { listWorktrees } from "./list-worktrees.ts";
 import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "./make-worktree.ts";
 import { obstacle } from "./obstacles.ts";
-import { requireOurs } from "./our-worktrees.ts";
 import { isThere, Predictions } from "./predictions.ts";
 import { changesOf, contents, type FileContent } from "./plan-contents.ts";
-import { listRefs, refs, updateRefs } from "./refs.ts";
+import { listRefs, refs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
-import { commitTree, snapshot } from "./snapshot.ts";
+import { snapshot } from "./snapshot.ts";
+import { takeIn } from "./take-in.ts";
 import { claim, removeUnclaimed, removeUnused } from "./worktree-marks.ts";
 import { restoreFiles, writeBack } from "./write-back.ts";
 
@@ -170,24 +170,8 @@ export class FolderWorktrees implements Worktrees {
     await restoreFiles((await findRepository(this.folder)).root, before, after);
   }
 
-  async takeIn({ name, directory, base }: TaskWorktree, plan: BringBackPlan): Promise<string> {
-    const { root } = (await requireOurs(directory)).repository;
-    const inWorktree = { ...plan, root, mine: plan.agents, agents: plan.mine };
-    const changed = await changedFiles(root, plan.agents, plan.merged, { renames: false });
-    await keep({ directory });
-    const own = [plan.commits.mine, plan.commits.agents];
-    const paths = changed.flatMap(({ path }) =>
-      own.some((commit) => path.includes(`~${commit}`)) ? [] : [path],
-    );
-    const files = await fewAtOnce(
-      paths,
-      async (path) => [path, await contents(inWorktree, path, "markers")] as const,
-    );
-    await writeBack(inWorktree, new Map(files));
-    // From here on, what the agent does is compared with the folder's state that it was given.
-    const newBase = await commitTree(root, plan.mine, [base]);
-    await updateRefs(root, { set: { [refs.base(name)]: newBase } });
-    return newBase;
+  takeIn(worktree: TaskWorktree, plan: BringBackPlan): Promise<string> {
+    return takeIn(worktree, plan);
   }
 
   async createBranch(

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { BringBackPlan } from "../../../src/engine/bring-back.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
+import { silentLogger } from "../rpc/fake-host.ts";
+import { ARepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+
+const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
+
+/** Similar to others of the same name only. */
+function picture(name: string, end = ""): Buffer {
+  return Buffer.concat([Buffer.alloc(500, `\0${name}`), Buffer.from(end)]);
+}
+
+function conflictsOf({ files }: BringBackPlan): object {
+  return Object.fromEntries(files.flatMap(({ path, conflict }) => (conflict ? [[path, conflict]] : [])));
+}
+
+describe("The folder's state that a worktree gets for its agent to merge", () => {
+  it("leaves files that can't be merged as text as they are, and in conflict", async () => {
+    const repository = new ARepository().commit({
+      "text.txt": LINES,
+      "both.bin": picture("both"),
+      "renamed.bin": picture("renamed"),
+      "now-folder": "a file\n",
+      link: "a file\n",
+    });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
+    const { directory } = made;
+    writeFiles(directory, {
+      "text.txt": LINES.replace("five", "AGENT"),
+      "both.bin": picture("both", "agent"),
+      "new.bin": picture("new", "agent"),
+      "renamed.bin": picture("renamed", "agent"),
+      "now-folder": "agent\n",
+    });
+    renameSync(join(directory, "renamed.bin"), join(directory, "moved.bin"));
+    rmSync(join(directory, "link"));
+    symlinkSync("text.txt", join(directory, "link"));
+    repository.remove("now-folder");
+    mkdirSync(join(repository.root, "now-folder"));
+    repository.write({
+      "text.txt": LINES.replace("five", "MINE"),
+      "mine.txt": "mine\n",
+      "both.bin": picture("both", "mine"),
+      "new.bin": picture("new", "mine"),
+      "renamed.bin": picture("renamed", "mine"),
+      "now-folder/inside.txt": "mine\n",
+      link: "mine\n",
+    });
+    const plan = await worktrees.planBringBack(made, new Map());
+    const before = filesOf(directory);
+    const base = await worktrees.takeIn(made, plan);
+    const { "text.txt": merged = "", ...others } = filesOf(directory);
+    assert.match(merged, /<<<<<<< Your changes\nMINE\n=======\nAGENT\n>>>>>>> Changes by the agent\n/);
+    assert.deepEqual({ ...others, "text.txt": before["text.txt"] }, { ...before, "mine.txt": "644 mine\n" });
+    writeFiles(directory, { "text.txt": LINES.replace("five", "BOTH") });
+    const { "text.txt": text, ...stillInConflict } = conflictsOf(plan) as Record<string, string>;
+    assert.equal(text, "content");
+    assert.deepEqual(Object.keys(stillInConflict).sort(), [
+      "both.bin",
+      "link",
+      "moved.bin",
+      "new.bin",
+      "now-folder",
+    ]);
+    const again = await worktrees.planBringBack({ ...made, base }, new Map());
+    assert.deepEqual(conflictsOf(again), stillInConflict);
+    assert.equal(again.files.find(({ path }) => path === "text.txt")?.added, 1);
+    assert.equal(gitIn(directory, "show", `${base}:mine.txt`), "mine\n");
+  });
+});
