@@ -24,7 +24,7 @@ import { isThere, Predictions } from "./predictions.ts";
 import { changesOf, contents, type FileContent } from "./plan-contents.ts";
 import { listRefs, refs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
-import { commitOf, findRepository } from "./repository.ts";
+import { commitOf, findRepository, rootAround } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
 import { snapshot } from "./snapshot.ts";
 import { takeIn } from "./take-in.ts";
@@ -103,7 +103,7 @@ export class FolderWorktrees implements Worktrees {
   }
 
   exists(worktree: TaskWorktree): Promise<boolean> {
-    return isThere(worktree);
+    return isThere(worktree, this.folder);
   }
 
   async changes(worktree: TaskWorktree): Promise<WorktreeChanges> {
@@ -126,8 +126,8 @@ export class FolderWorktrees implements Worktrees {
     { name, directory }: TaskWorktree,
     { include = [], discarded }: Parameters<Worktrees["remake"]>[1],
   ): Promise<void> {
-    const root = await this.rootOf(directory);
     const { folder } = this;
+    const root = await rootAround(directory, folder);
     if (discarded === undefined) await remakeWorktree({ folder, name, root });
     else await undoDiscard({ folder, name, root, ref: discarded });
     await claim(folder, name);
@@ -209,11 +209,6 @@ export class FolderWorktrees implements Worktrees {
   /** A plan comes from a window, and is only for the repository of this folder. */
   private async requireOwn(plan: BringBackPlan): Promise<BringBackPlan> {
     return { ...plan, root: (await findRepository(this.folder)).root };
-  }
-
-  private async rootOf(directory: string): Promise<string> {
-    const { prefix } = await findRepository(this.folder);
-    return prefix === "" ? directory : directory.slice(0, -(prefix.length + 1));
   }
 
   private startOf(from: TaskWorktree | undefined): string {

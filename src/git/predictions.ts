@@ -1,10 +1,12 @@
-import { access } from "node:fs/promises";
+import { access, mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { ChangedFile } from "../engine/bring-back.ts";
 import type { WorktreeState } from "../engine/ports.ts";
 import { Serial } from "../engine/serial.ts";
 import type { TaskWorktree } from "../engine/task.ts";
 import { changedFiles } from "./changed-files.ts";
 import { predict, type TreeState } from "./predict.ts";
+import { rootAround } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
 /** The work in a worktree when it was last read. */
@@ -45,9 +47,10 @@ export class Predictions {
   ): Promise<void> {
     const works = new Map<string, Work>();
     for (const worktree of worktrees) {
+      if (!(await isThere(worktree, this.folder))) continue;
       const { name, base } = worktree;
       const known = this.works.get(name);
-      const isKnown = known?.base === base && !changed.has(name) && (await isThere(worktree));
+      const isKnown = known?.base === base && !changed.has(name);
       const work = isKnown ? known : await readWork(worktree, signal);
       if (work) works.set(name, work);
     }
@@ -99,8 +102,23 @@ export class Predictions {
   }
 }
 
-export function isThere({ directory }: TaskWorktree): Promise<boolean> {
-  return access(directory).then(
+/**
+ * Whether a worktree exists. If its task has deleted or renamed the folder for which it was made, that is made again, as
+ * Git and the server work there.
+ */
+export async function isThere({ directory }: TaskWorktree, folder: string): Promise<boolean> {
+  if (await exists(directory)) return true;
+  try {
+    if (!(await exists(join(await rootAround(directory, folder), ".git")))) return false;
+    await mkdir(directory, { recursive: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
     () => true,
     () => false,
   );

@@ -52,6 +52,12 @@ export function worktreesFolder({ root, commonDirectory }: Repository, location 
   return location === "" ? `${main}.worktrees` : resolve(main, location);
 }
 
+/** The top folder of another working tree, in which the directory is the folder's equivalent. */
+export async function rootAround(directory: string, folder: string): Promise<string> {
+  const { prefix } = await findRepository(folder);
+  return prefix === "" ? directory : directory.slice(0, -(prefix.length + 1));
+}
+
 /** The folder's equivalent in another working tree. */
 export function inTree(root: string, { prefix }: Pick<Repository, "prefix">): string {
   return join(root, prefix);

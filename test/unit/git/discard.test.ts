@@ -130,6 +130,35 @@ describe("The worktrees of a folder that shares its repository", () => {
   });
 });
 
+describe("A worktree whose task deleted or renamed the folder for which it was made", () => {
+  it("is there with its work, which can be predicted, brought back and discarded", async () => {
+    const repository = new ARepository().commit({ "packages/app/a.txt": LINES });
+    const folder = join(repository.root, "packages", "app");
+    const worktrees = new FolderWorktrees(folder, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "head" });
+    const root = join(made.directory, "..", "..");
+    const predicted = async (): Promise<number | undefined> =>
+      (await worktrees.predict([made], new Set(["work"]), new AbortController().signal)).get("work")?.files;
+    rmSync(join(root, "packages"), { recursive: true });
+    assert.equal(await predicted(), 1);
+    rmSync(join(root, "packages"), { recursive: true });
+    assert.equal(await worktrees.exists(made), true);
+    writeFiles(root, { "renamed/a.txt": LINES });
+    const { files } = await worktrees.planBringBack(made, new Map());
+    assert.deepEqual(
+      files.map(({ kind, path }) => `${kind} ${path}`),
+      ["renamed renamed/a.txt"],
+    );
+    await worktrees.discard(made);
+    assert.deepEqual(
+      [existsSync(root), await worktrees.exists(made), await predicted()],
+      [false, false, undefined],
+    );
+    await worktrees.remake(made, {});
+    assert.deepEqual([await worktrees.exists(made), Object.keys(filesOf(root))], [true, ["renamed/a.txt"]]);
+  });
+});
+
 describe("A predicted conflict", () => {
   it("is in the files that the worktree and the folder changed in different ways", async () => {
     const repository = new ARepository().commit({ "a.txt": LINES, "b.txt": LINES, "c.txt": LINES });
