@@ -65,7 +65,7 @@ export async function markedFiles(
   const touched = parts(await git(root, ["diff-tree", ...changed, from, to, "--"], { signal }));
   if (touched.length === 0) return [];
   // In some of them, markers may only have been removed.
-  const grep = ["--literal-pathspecs", "grep", "-z", "-l", "-E", "-e", CONFLICT_START, to];
+  const grep = ["--literal-pathspecs", "grep", "--no-color", "-zlE", "-e", CONFLICT_START, to];
   const { stdout } = await askGit(root, [...grep, "--", ...touched], { signal, accept: [1] });
   return parts(stdout).map((found) => found.slice(to.length + 1));
 }
