@@ -127,6 +127,20 @@ describe("reviewing changes in the extension host", () => {
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
   });
 
+  it("leaves a file alone whose unsaved changes are in an editor that opened it through a link", async () => {
+    writeFileSync(at("through.txt"), "after\n");
+    symlinkSync(folder, at("opened"));
+    const document = await vscode.workspace.openTextDocument(at("opened/through.txt"));
+    const edit = new vscode.WorkspaceEdit();
+    edit.insert(document.uri, new vscode.Position(0, 0), "typed ");
+    await vscode.workspace.applyEdit(edit);
+    assert.equal(await refusal(change(at("through.txt"), text("before\n"), text("after\n"))), "unsaved");
+    assert.equal(readFileSync(at("through.txt"), "utf8"), "after\n");
+    await vscode.window.showTextDocument(document);
+    await vscode.commands.executeCommand("workbench.action.files.revert");
+    await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+  });
+
   it("says which file could not be written, and reverts the others", async () => {
     for (const name of ["no-folder", "free.txt"]) writeFileSync(at(name), "after\n");
     const { reverted, refused } = await revertFiles(

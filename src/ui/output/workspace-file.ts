@@ -83,7 +83,9 @@ export async function presentFile(path: string, worktree?: string): Promise<Pres
     if (!facts) return { kind: "absent" };
     if (facts.isSymbolicLink()) return { kind: "outside" };
     if (!facts.isFile()) return { kind: "unreadable" };
-    return { kind: "file", bytes: await readFile(path), isUnsaved: isUnsaved(path) };
+    const [bytes, real] = await Promise.all([readFile(path), realpath(path)]);
+    const unsaved = await unsavedTexts();
+    return { kind: "file", bytes, isUnsaved: unsaved.some(([file]) => file === real) };
   } catch {
     return { kind: "unreadable" };
   }
@@ -97,10 +99,18 @@ async function realPlace(path: string): Promise<string> {
   return join(real ?? (await realPlace(folder)), basename(path));
 }
 
-function isUnsaved(path: string): boolean {
-  return vscode.workspace.textDocuments.some(
-    ({ uri, isDirty }) => isDirty && uri.scheme === "file" && uri.fsPath === vscode.Uri.file(path).fsPath,
+/** The real paths of the files with unsaved changes, which may have been opened through links, and their texts. */
+export async function unsavedTexts(): Promise<readonly (readonly [string, string])[]> {
+  const unsaved = vscode.workspace.textDocuments.filter(
+    ({ isDirty, uri }) => isDirty && uri.scheme === "file",
   );
+  return Promise.all(
+    unsaved.map(async (document) => [await realFile(document), document.getText()] as const),
+  );
+}
+
+export async function realFile({ uri }: vscode.TextDocument): Promise<string> {
+  return realpath(uri.fsPath).catch(() => uri.fsPath);
 }
 
 async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {

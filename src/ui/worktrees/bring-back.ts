@@ -7,6 +7,7 @@ import type { TaskContext } from "../commands/command.ts";
 import { inform, offer } from "../dialogs.ts";
 import { showError, showIfLong } from "../messages.ts";
 import type { Folder } from "../folders/folders.ts";
+import { realFile, unsavedTexts } from "../output/workspace-file.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { askChoice, pickAny, type Choice, type ListItem } from "../quick-input.ts";
 import { BACK } from "../wizard.ts";
@@ -46,7 +47,11 @@ async function offerCleanUp(name: string): Promise<void> {
 }
 
 export async function planBringBack(task: IsolatedTask, folder: Folder): Promise<Planned> {
-  const unsaved = await unsavedTexts(folder.uri);
+  const root = await realpath(folder.uri.fsPath);
+  // The paths outside of the folder begin with `..`.
+  const unsaved = Object.fromEntries(
+    (await unsavedTexts()).map(([file, text]) => [pathBelow(root, file), text]),
+  );
   const plan = await showIfLong(
     vscode.l10n.t("Comparing with the folder…"),
     folder.calls.planBringBack(task.id, unsaved),
@@ -267,15 +272,6 @@ export function offerUndo(message: string, undo: () => Promise<void>, logger: Lo
   offered().catch((error: unknown) => showError(error, logger));
 }
 
-/** The unsaved texts of the editors, by path below a folder. Paths outside of it begin with `..`. */
-async function unsavedTexts(folder: vscode.Uri): Promise<Readonly<Record<string, string>>> {
-  const root = await realpath(folder.fsPath);
-  const texts = vscode.workspace.textDocuments
-    .filter(({ isDirty, uri }) => isDirty && uri.scheme === "file")
-    .map(async (document) => [pathBelow(root, await realFile(document)), document.getText()] as const);
-  return Object.fromEntries(await Promise.all(texts));
-}
-
 /** A text to put into an editor, and the one that it replaces. */
 interface TextChange {
   readonly path: string;
@@ -336,10 +332,6 @@ async function documentOf(root: string, path: string): Promise<vscode.TextDocume
   for (const document of vscode.workspace.textDocuments)
     if (document.uri.scheme === "file" && (await realFile(document)) === file) return document;
   return undefined;
-}
-
-async function realFile({ uri }: vscode.TextDocument): Promise<string> {
-  return realpath(uri.fsPath).catch(() => uri.fsPath);
 }
 
 function pathBelow(folder: string, file: string): string {
