@@ -1,5 +1,6 @@
 import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskEngine } from "../engine/engine.ts";
+import { formerMode } from "../git/former-mode.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
@@ -51,7 +52,8 @@ export function createFolderCalls({
       const request = engine.requests.find((one) => one.id === id);
       return request && inWords(request, folderOf(request.sessionID), await engine.toolInput(request));
     },
-    planRevert: async (...args) => planRevert(engine, ...args),
+    planRevert: (id, change, file) =>
+      planRevert(engine, id, change, file, (path) => formerMode(folderOf(id), path)),
     ensureSession: () => session.ensure(),
 
     join: () => connecting.join(),

@@ -5,17 +5,30 @@ import { isRunning } from "../engine/subagent.ts";
 import type { FoundFile, PresentText, RefusalReason, RevertPlan } from "../rpc/revert-plan.ts";
 import { takeBack } from "./take-back.ts";
 
-/** Plans the revert of one file that a task changed. A plan never loses what anyone else did to the file. */
-export function planRevert(
+/** In Git's words. */
+const EXECUTABLE = "100755";
+const LINK = "120000";
+
+/**
+ * Plans the revert of one file that a task changed. A plan never loses what anyone else did to the file.
+ * @param formerMode the mode that Git knows of the missing file at a path
+ */
+export async function planRevert(
   engine: Pick<TaskEngine, "child" | "session" | "descendantsOf">,
   taskID: string,
   change: FileChange,
   { name, present }: FoundFile,
-): RevertPlan {
+  formerMode: (path: string) => Promise<string | undefined>,
+): Promise<RevertPlan> {
   const family = [taskID, ...engine.descendantsOf(taskID).map(({ id }) => id)];
   const isTaskRunning = family.flatMap((id) => engine.child(id) ?? []).some(isRunning);
   const plan = planOf(change, present, isTaskRunning);
-  if (typeof plan !== "string") return plan;
+  if (typeof plan !== "string") {
+    if (plan.kind !== "write" || present.kind !== "absent") return plan;
+    const mode = await formerMode(change.path);
+    if (mode === LINK) return { kind: "refused", reason: "outside", why: explain("outside", name, []) };
+    return mode === EXECUTABLE ? { ...plan, mode: 0o777 & ~process.umask() } : plan;
+  }
   const workers = change.workedOnBy.map(
     (id) => engine.child(id)?.description ?? engine.session(id)?.title ?? id,
   );

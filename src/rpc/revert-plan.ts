@@ -44,8 +44,13 @@ export type RefusalReason =
 
 /** What reverting a change does to the file. */
 export type RevertPlan =
-  /** `isMerged`: later changes by others are kept. */
-  | { readonly kind: "write"; readonly text: string; readonly isMerged: boolean }
+  /** `isMerged`: later changes by others are kept. `mode`: the permissions of a file that was executable. */
+  | {
+      readonly kind: "write";
+      readonly text: string;
+      readonly isMerged: boolean;
+      readonly mode?: number | undefined;
+    }
   /** The task created the file. */
   | { readonly kind: "delete" }
   /** Nothing of the change is left, regardless of later changes in other places. */

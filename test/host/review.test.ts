@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { Refusal } from "../../src/engine/errors.ts";
@@ -61,6 +61,25 @@ describe("reviewing changes in the extension host", () => {
     assert.equal(readFileSync(at("edited.txt"), "utf8"), "after\n");
     assert.equal(readFileSync(at("created.txt"), "utf8"), "new\n");
     assert.ok(!existsSync(at("deep/er/deleted.txt")));
+  });
+
+  it("keeps the mode of an edited file, restores that of a deleted one, and undoes that of a created one", async () => {
+    for (const name of ["edited.sh", "created.sh"]) writeFileSync(at(name), "after\n", { mode: 0o755 });
+    const { reverted } = await revertFiles(
+      [
+        change(at("edited.sh"), text("before\n"), text("after\n")),
+        change(at("created.sh"), absent, text("after\n")),
+        change(at("deleted.sh"), text("gone\n"), absent),
+      ],
+      async (...asked) => {
+        const planned = await plan(...asked);
+        return asked[0].path === at("deleted.sh") ? { ...planned, mode: 0o755 } : planned;
+      },
+    );
+    const modeOf = (name: string): number => statSync(at(name)).mode & 0o777;
+    assert.deepEqual(["edited.sh", "deleted.sh"].map(modeOf), [0o755, 0o755]);
+    assert.deepEqual(await undoRevert(reverted), []);
+    assert.deepEqual(["edited.sh", "created.sh"].map(modeOf), [0o755, 0o755]);
   });
 
   it("keeps later changes in other lines", async () => {

@@ -1,16 +1,15 @@
-import * as vscode from "vscode";
 import { messageOf } from "../../engine/errors.ts";
 import type { FileChange } from "../../engine/server-model.ts";
 import { sentence, type Sentence } from "../../engine/sentence.ts";
 import type { RefusalReason, RevertPlan } from "../../rpc/revert-plan.ts";
-import { presentFile, type Present } from "../output/workspace-file.ts";
+import { presentFile, putFile, type FileState, type Present } from "../output/workspace-file.ts";
 import { shownPath } from "../worktrees/isolated-task.ts";
 
-/** A reverted file, and what undoing the revert needs: its content before and after. Undefined stands for no file. */
+/** A reverted file, and what undoing the revert needs: its state before and after. Undefined stands for no file. */
 export interface RevertedFile {
   readonly path: string;
-  readonly was: Uint8Array | undefined;
-  readonly left: Uint8Array | undefined;
+  readonly was: FileState | undefined;
+  readonly left: FileState | undefined;
 }
 
 /** A file that wasn't reverted. */
@@ -48,16 +47,17 @@ export async function revertFiles(
     if (plan.kind === "refused") refused.push({ path, reason: plan.reason, why: plan.why });
     if (plan.kind !== "write" && plan.kind !== "delete") continue;
     const name = shownPath(path, worktree);
-    const left = plan.kind === "write" ? Buffer.from(plan.text) : undefined;
+    const was = present.kind === "file" ? present : undefined;
+    const left = plan.kind === "write" ? { bytes: Buffer.from(plan.text), mode: plan.mode } : undefined;
     // Planning takes a moment in which someone may have written to the file.
-    if (!isStill(await presentFile(path, worktree), bytesOf(present))) {
+    if (!isStill(await presentFile(path, worktree), was)) {
       const why = sentence("{0}: has since changed in the same places. Compare and revert by hand.", name);
       refused.push({ path, reason: "changed-since", why });
       continue;
     }
     try {
-      await put(path, left);
-      reverted.push({ path, was: bytesOf(present), left });
+      await putFile(path, left);
+      reverted.push({ path, was, left });
     } catch (error) {
       const why = sentence("{0}: couldn't be written: {1}", name, messageOf(error));
       refused.push({ path, reason: "not-writable", why });
@@ -76,7 +76,7 @@ export async function undoRevert(
     const present = await presentFile(path, worktree);
     try {
       if (!isStill(present, left)) failed.push(path);
-      else await put(path, was);
+      else await putFile(path, was);
     } catch {
       failed.push(path);
     }
@@ -84,22 +84,8 @@ export async function undoRevert(
   return failed;
 }
 
-/** Writes the file, or deletes it if there are no bytes. */
-async function put(path: string, bytes: Uint8Array | undefined): Promise<void> {
-  const file = vscode.Uri.file(path);
-  if (bytes) return void (await vscode.workspace.fs.writeFile(file, bytes));
-  // Not every system has a trash.
-  await vscode.workspace.fs
-    .delete(file, { useTrash: true })
-    .then(undefined, () => vscode.workspace.fs.delete(file));
-}
-
-function bytesOf(present: Present): Uint8Array | undefined {
-  return present.kind === "file" ? present.bytes : undefined;
-}
-
-function isStill(present: Present, left: Uint8Array | undefined): boolean {
+function isStill(present: Present, left: FileState | undefined): boolean {
   if (present.kind === "file")
-    return left !== undefined && !present.isUnsaved && Buffer.from(left).equals(present.bytes);
+    return left !== undefined && !present.isUnsaved && Buffer.from(left.bytes).equals(present.bytes);
   return present.kind === "absent" && left === undefined;
 }

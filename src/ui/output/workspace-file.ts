@@ -1,4 +1,4 @@
-import { lstat, readFile, realpath, stat } from "node:fs/promises";
+import { chmod, lstat, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import * as vscode from "vscode";
 import { invalidArgument } from "../../engine/errors.ts";
@@ -6,10 +6,19 @@ import { sentence } from "../../engine/sentence.ts";
 import type { PresentText } from "../../rpc/revert-plan.ts";
 import type { FilePosition } from "./file-reference.ts";
 
+interface PresentFile extends FileState {
+  readonly kind: "file";
+  readonly isUnsaved: boolean;
+}
+
+/** What is written to restore a file. Without a mode, it keeps its own, or gets that of a new file. */
+export interface FileState {
+  readonly bytes: Uint8Array;
+  readonly mode?: number | undefined;
+}
+
 /** The current state of a file. */
-export type Present =
-  | { readonly kind: "file"; readonly bytes: Uint8Array; readonly isUnsaved: boolean }
-  | Exclude<PresentText, { readonly kind: "file" }>;
+export type Present = PresentFile | Exclude<PresentText, { readonly kind: "file" }>;
 
 /**
  * Opens a file that an agent named, at the given position. Only files in the workspace or in the agent's worktree:
@@ -84,11 +93,24 @@ export async function presentFile(path: string, worktree?: string): Promise<Pres
     if (facts.isSymbolicLink()) return { kind: "outside" };
     if (!facts.isFile()) return { kind: "unreadable" };
     const [bytes, real] = await Promise.all([readFile(path), realpath(path)]);
-    const unsaved = await unsavedTexts();
-    return { kind: "file", bytes, isUnsaved: unsaved.some(([file]) => file === real) };
+    const isUnsaved = new Map(await unsavedTexts()).has(real);
+    return { kind: "file", bytes, mode: facts.mode, isUnsaved };
   } catch {
     return { kind: "unreadable" };
   }
+}
+
+/** Writes the file, or deletes it if there is no state. */
+export async function putFile(path: string, state: FileState | undefined): Promise<void> {
+  const file = vscode.Uri.file(path);
+  if (!state)
+    // Not every system has a trash.
+    return vscode.workspace.fs
+      .delete(file, { useTrash: true })
+      .then(undefined, () => vscode.workspace.fs.delete(file));
+  await vscode.workspace.fs.writeFile(file, state.bytes);
+  // Only the owner may do that, but a file that was already there still has its mode.
+  if (state.mode) await chmod(path, state.mode).catch(() => undefined);
 }
 
 /** Resolves the links in a path's parent folders, some of which may not exist. */
@@ -117,8 +139,8 @@ async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
-      return undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw error;
   }
 }

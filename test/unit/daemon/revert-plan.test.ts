@@ -117,7 +117,12 @@ describe("the plan for reverting a file", () => {
   });
 
   /** The plan for a task with a subtask, or the reason and the sentence of a refusal. */
-  function planned(of: FileChange, running: readonly string[], present = file("one\nTWO\nthree\n")): string {
+  async function planned(
+    of: FileChange,
+    running: readonly string[],
+    present = file("one\nTWO\nthree\n"),
+    mode?: string,
+  ): Promise<string> {
     const child = (id: string) =>
       ["top", "a", "b"].includes(id) || running.includes(id)
         ? { status: running.includes(id) ? "running" : "completed", description: `Task ${id}` }
@@ -125,21 +130,33 @@ describe("the plan for reverting a file", () => {
     const session = (id: string) => (id === "ses_user" ? { title: "A session" } : undefined);
     const descendantsOf = () => [{ id: "sub" }];
     const engine = { child, session, descendantsOf } as unknown as Parameters<typeof planRevert>[0];
-    const plan = planRevert(engine, "top", of, { name: "src/file.txt", present });
-    return plan.kind === "refused" ? `${plan.reason} ${english(plan.why)}` : plan.kind;
+    const formerMode = async (): Promise<string | undefined> => mode;
+    const plan = await planRevert(engine, "top", of, { name: "src/file.txt", present }, formerMode);
+    if (plan.kind === "refused") return `${plan.reason} ${english(plan.why)}`;
+    return plan.kind === "write" && plan.mode !== undefined ? `write ${plan.mode.toString(8)}` : plan.kind;
   }
 
-  it("looks for a running task or subtask, and names the file and who else works on it", () => {
-    assert.equal(planned(edited, []), "write");
-    assert.match(planned(edited, ["top"]), /^at-work src\/file.txt: the task is still running/);
-    assert.match(planned(edited, ["sub"]), /^at-work /);
+  it("looks for a running task or subtask, and names the file and who else works on it", async () => {
+    assert.equal(await planned(edited, []), "write");
+    assert.match(await planned(edited, ["top"]), /^at-work src\/file.txt: the task is still running/);
+    assert.match(await planned(edited, ["sub"]), /^at-work /);
     assert.match(
-      planned({ ...edited, workedOnBy: ["a", "ses_user", "ses_gone"] }, []),
+      await planned({ ...edited, workedOnBy: ["a", "ses_user", "ses_gone"] }, []),
       /^worked-on src\/file.txt: also changed by "Task a", "A session", "ses_gone", which/,
     );
   });
 
-  it("says why a change isn't reverted", () => {
+  it("restores a deleted file with its executable bit, and no link", async () => {
+    const deleted = change(text("gone\n"), absent);
+    assert.equal(
+      await planned(deleted, [], gone, "100755"),
+      `write ${(0o777 & ~process.umask()).toString(8)}`,
+    );
+    for (const mode of ["100644", undefined]) assert.equal(await planned(deleted, [], gone, mode), "write");
+    assert.match(await planned(deleted, [], gone, "120000"), /^outside src\/file.txt: .* link\.$/);
+  });
+
+  it("says why a change isn't reverted", async () => {
     const binary: FileContent = { kind: "binary" };
     const unknown: FileContent = { kind: "unknown" };
     const asLeft = file("one\nTWO\nthree\n");
@@ -154,6 +171,6 @@ describe("the plan for reverting a file", () => {
       [{ ...edited, isMixed: true }, asLeft, /^mixed .*: also changed by something else/],
       [edited, gone, /^changed-since .*: has since changed in the same places\./],
     ];
-    for (const [of, present, why] of cases) assert.match(planned(of, [], present), why);
+    for (const [of, present, why] of cases) assert.match(await planned(of, [], present), why);
   });
 });

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { formerMode } from "../../../src/git/former-mode.ts";
+import { makeRepository } from "../../support/repository.ts";
+import { tempDir } from "../../support/temp.ts";
+
+describe("the mode of a file that was deleted", () => {
+  it("is that of the last commit, also if the file is gone from the index and with its folder", async () => {
+    const { directory, git, write } = makeRepository();
+    const at = (name: string): string => join(directory, name);
+    mkdirSync(at("tools"));
+    for (const name of ["tools/run.sh", "removed.sh", "[a].txt", "there.sh"]) write(name, "echo\n");
+    for (const name of ["tools/run.sh", "removed.sh", "there.sh"]) chmodSync(at(name), 0o755);
+    symlinkSync("a.txt", at("link"));
+    git("add", ".");
+    git("commit", "--quiet", "--message=Second");
+    write("untracked.sh", "echo\n");
+    git("rm", "--quiet", "removed.sh");
+    for (const name of ["tools", "link", "[a].txt", "untracked.sh"]) rmSync(at(name), { recursive: true });
+    const modes = ["tools/run.sh", "removed.sh", "link", "[a].txt", "untracked.sh", "there.sh"].map((name) =>
+      formerMode(directory, at(name)),
+    );
+    assert.deepEqual(await Promise.all(modes), [
+      "100755",
+      "100755",
+      "120000",
+      "100644",
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("is unknown outside of a repository, and before the first commit", async () => {
+    const directory = tempDir("folder");
+    assert.equal(await formerMode(directory, join(directory, "run.sh")), undefined);
+    const { directory: other, git } = makeRepository();
+    git("update-ref", "-d", "HEAD");
+    assert.equal(await formerMode(other, join(other, "a.txt")), undefined);
+    assert.equal(await formerMode(other, join(directory, "run.sh")), undefined);
+  });
+});
