@@ -256,6 +256,8 @@ export type HostMessage =
   | { readonly type: "note"; readonly text: string }
   /** Shows the box for finding text, with the text found at `at` if there is one. */
   | { readonly type: "find"; readonly at?: FoundAt | undefined }
+  /** The state of another page of the task, which gives way to this one. */
+  | { readonly type: "left"; readonly state: unknown }
   /** How often the details of tool calls contain the text, by entry ID. */
   | {
       readonly type: "found-in-tools";

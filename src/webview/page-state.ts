@@ -42,11 +42,7 @@ export class PageStateStore {
     private readonly api: EditorApi,
     taskID: string,
   ) {
-    const kept = api.getState() as Partial<PageState> | undefined;
-    this.state =
-      kept?.version === 1 && kept.taskID === taskID
-        ? (kept as PageState)
-        : { version: 1, taskID, opened: [], draft: "", replies: {} };
+    this.state = stateOf(taskID, api.getState());
     api.setState(this.state);
   }
 
@@ -65,6 +61,14 @@ export class PageStateStore {
     this.timer = undefined;
     this.api.setState(this.state);
   }
+}
+
+/** The state of a page of this task; an empty one if the editor kept none. */
+export function stateOf(taskID: string, state: unknown): PageState {
+  const kept = state as Partial<PageState> | undefined;
+  return kept?.version === 1 && kept.taskID === taskID
+    ? (kept as PageState)
+    : { version: 1, taskID, opened: [], draft: "", replies: {} };
 }
 
 const WRITE_DELAY_MS = 150;

@@ -10,7 +10,7 @@ import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
 import { phaseWord, statusWord } from "./l10n.ts";
 import { MessageBox } from "./message-box.ts";
-import type { PageState, PageStateStore } from "./page-state.ts";
+import { stateOf, type PageState, type PageStateStore } from "./page-state.ts";
 import { ReadingKeys } from "./reading-keys.ts";
 import { requestTitle } from "./request-card.ts";
 import { RequestCards } from "./request-cards.ts";
@@ -78,6 +78,13 @@ export class Page {
       // The match is read instead.
       if (at) this.pendingReading = undefined;
       this.finder.open(at);
+    },
+    left: ({ state }) => {
+      const { draft, replies } = stateOf(this.state.current.taskID, state);
+      if (draft !== "" || Object.keys(replies).length > 0) this.context.post({ type: "keep" });
+      this.box.takeBack({ text: draft });
+      this.requests.takeOver(replies);
+      this.state.write();
     },
     "found-in-tools": ({ query, counts }) => this.finder.receive(query, counts),
   };

@@ -19,7 +19,7 @@ export class RequestCard {
   /** `onDidEdit` is called with the user's input, so that it can be kept. */
   constructor(
     private readonly context: Context,
-    private readonly request: RequestView,
+    readonly request: RequestView,
     draft: ReplyDraft | undefined,
     private readonly onDidEdit: (draft: ReplyDraft) => void,
   ) {

@@ -1,7 +1,7 @@
 import type { RequestView } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { h } from "./dom.ts";
-import type { PageStateStore } from "./page-state.ts";
+import type { PageState, PageStateStore } from "./page-state.ts";
 import { RequestCard } from "./request-card.ts";
 
 /** Milliseconds without mouse clicks after cards were added, changed or removed: a click may be meant for another card. */
@@ -50,6 +50,19 @@ export class RequestCards {
     return fresh;
   }
 
+  /** Shows replies that the user wrote in another page, except to requests with a reply in this one. */
+  takeOver(replies: PageState["replies"]): void {
+    const own = this.state.current.replies;
+    this.state.update({ replies: { ...replies, ...own } });
+    for (const [id, card] of this.cards)
+      if (replies[id] && !own[id]) {
+        const { request } = card;
+        const other = this.create(request);
+        this.cards.set(id, other);
+        card.element.replaceWith(other.element);
+      }
+  }
+
   fail(id: string, error: string): void {
     this.cards.get(id)?.fail(error);
   }
@@ -63,12 +76,16 @@ export class RequestCards {
   }
 
   private add(request: RequestView): void {
+    const card = this.create(request);
+    this.settle();
+    this.cards.set(request.id, card);
+    this.list.append(card.element);
+  }
+
+  private create(request: RequestView): RequestCard {
     const { id } = request;
-    const card = new RequestCard(this.context, request, this.state.current.replies[id], (draft) =>
+    return new RequestCard(this.context, request, this.state.current.replies[id], (draft) =>
       this.state.update({ replies: { ...this.state.current.replies, [id]: draft } }),
     );
-    this.settle();
-    this.cards.set(id, card);
-    this.list.append(card.element);
   }
 }

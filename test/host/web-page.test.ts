@@ -81,6 +81,55 @@ describe("a page in an editor tab", () => {
   });
 });
 
+describe("an output that the editor restores when its tab is shown", () => {
+  const never = (): vscode.Disposable => ({ dispose: () => undefined });
+
+  it("gives way to one that was opened meanwhile, with what was written in it", async () => {
+    const extension = tempDir("extension");
+    for (const name of ["dist", "media"]) mkdirSync(join(extension, name));
+    // The page keeps what it is told, and has a draft if it is told so.
+    const script = `const api = acquireVsCodeApi();
+      const taskID = document.getElementById("app").dataset.task;
+      const say = (message) => api.postMessage({ taskID, message });
+      addEventListener("message", ({ data }) => {
+        if (data.type === "left") say({ type: "send", text: data.state.draft, how: "now" });
+      });
+      say({ type: "ready" });`;
+    writeFileSync(join(extension, "dist", "webview.js"), script);
+    const sent: unknown[] = [];
+    const child = { id: "one", description: "One", status: "running", parentSessionID: "top" };
+    const known = {
+      child: (id: string) => (id === "one" ? child : undefined),
+      ...{ session: () => undefined, children: () => [], openRequests: () => [] },
+      ...{ onDidChange: never, onDidChangeSubagent: never, onDidChangeRequests: never },
+    };
+    const tasks = { steer: async (_: string, text: string) => void sent.push(text) };
+    const folders = { of: () => undefined, all: [], onDidChange: never, follow: never };
+    const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const parts = { known, tasks, folders, logger } as unknown as PanelParts;
+    const panels = new OutputPanels(vscode.Uri.file(extension), parts);
+    const { registerWebviewPanelSerializer } = vscode.window;
+    let restore: vscode.WebviewPanelSerializer["deserializeWebviewPanel"] | undefined;
+    vscode.window.registerWebviewPanelSerializer = (_type, serializer) => {
+      restore = (...args) => serializer.deserializeWebviewPanel(...args);
+      return never();
+    };
+    panels.registerSerializer();
+    Object.assign(vscode.window, { registerWebviewPanelSerializer });
+    try {
+      panels.click("one", 1_000);
+      const late = vscode.window.createWebviewPanel("test", "Late", vscode.ViewColumn.Active);
+      const isGone = new Promise<void>((resolve) => late.onDidDispose(() => resolve()));
+      await restore?.(late, { version: 1, taskID: "one", opened: [], draft: "Go on", replies: {} });
+      await isGone;
+      await until("the draft in the other page", () => sent.length > 0);
+      assert.deepEqual(sent, ["Go on"]);
+    } finally {
+      panels.dispose();
+    }
+  });
+});
+
 describe("the preview of outputs", () => {
   const never = (): vscode.Disposable => ({ dispose: () => undefined });
   const { createWebviewPanel } = vscode.window;

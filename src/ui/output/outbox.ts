@@ -3,13 +3,16 @@ import type { Disposable } from "../../engine/event.ts";
 import type { HostMessage, ReturnedText, Sending } from "../../protocol/output.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
 
-/** A message with a text for the page's box. */
-type Return = HostMessage & { readonly type: "send-done" | "withdrawn"; readonly returned: ReturnedText };
+/** A message that the page must get, perhaps with a text for its box. */
+type Lasting = HostMessage & { readonly returned?: ReturnedText | undefined };
 
-/** Sends the messages that the user writes in a panel, and returns those that were refused or withdrawn. */
+/**
+ * Sends the messages that the user writes in a panel, and returns those that were refused or withdrawn. Keeps what a page
+ * that isn't listening must get.
+ */
 export class Outbox implements Disposable {
   /** What the page, which doesn't keep sent texts, could not take yet. */
-  private undelivered: readonly Return[] = [];
+  private undelivered: readonly Lasting[] = [];
   private isClosed = false;
 
   /** @param post tells whether the page is listening, and thus got the message */
@@ -27,7 +30,7 @@ export class Outbox implements Disposable {
       if (id !== this.taskID) this.editor.openSession(id);
     } catch (error) {
       this.parts.logger.error(`Couldn't send a message to ${this.taskID}.`, error);
-      this.keep({ type: "send-done", returned: { text, error: this.editor.describe(error) } });
+      this.give({ type: "send-done", returned: { text, error: this.editor.describe(error) } });
     }
   }
 
@@ -37,7 +40,7 @@ export class Outbox implements Disposable {
       (text) => ({ text }),
       (error: unknown) => ({ text: "", error: this.editor.describe(error) }),
     );
-    this.keep({ type: "withdrawn", returned });
+    this.give({ type: "withdrawn", returned });
   }
 
   /** Called when the page is listening. */
@@ -49,6 +52,12 @@ export class Outbox implements Disposable {
   dispose(): void {
     this.isClosed = true;
     for (const message of this.undelivered) this.offer(message);
+  }
+
+  /** Gives the page a message as soon as it is listening. */
+  give(message: Lasting): void {
+    if (this.isClosed) this.offer(message);
+    else if (!this.post(message)) this.undelivered = [...this.undelivered, message];
   }
 
   private sent(text: string, how: Sending): Promise<Task> {
@@ -65,12 +74,7 @@ export class Outbox implements Disposable {
     }
   }
 
-  private keep(message: Return): void {
-    if (this.isClosed) this.offer(message);
-    else if (!this.post(message)) this.undelivered = [...this.undelivered, message];
-  }
-
-  private offer({ returned }: Return): void {
-    if (returned.text !== "") this.editor.offerText(returned);
+  private offer({ returned }: Lasting): void {
+    if (returned?.text) this.editor.offerText(returned);
   }
 }

@@ -126,11 +126,14 @@ export class OutputPanels implements vscode.Disposable {
     return vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
       deserializeWebviewPanel: async (panel, state: unknown) => {
         const taskID = taskOf(state);
-        if (taskID === undefined || this.panels.has(taskID)) {
-          panel.dispose();
-          return;
+        const open = this.panels.get(taskID);
+        if (open) {
+          // The editor restores a tab only when it is shown; the user may have opened the task another way before.
+          this.use(open.session, (loaded) => loaded.takeOver(state));
+          open.panel.reveal();
         }
-        this.fill(panel, taskID);
+        if (open || taskID === "") panel.dispose();
+        else this.fill(panel, taskID);
       },
     });
   }
@@ -200,8 +203,8 @@ function isPinned({ title: name }: vscode.WebviewPanel): boolean {
   return all.some(({ tabs }) => tabs.some(({ isPinned, label }) => isPinned && label === name));
 }
 
-/** The task ID in the saved state of a page. */
-function taskOf(state: unknown): string | undefined {
-  if (typeof state !== "object" || state === null || !("taskID" in state)) return undefined;
-  return typeof state.taskID === "string" ? state.taskID : undefined;
+/** The task ID in the saved state of a page. Empty if there is none. */
+function taskOf(state: unknown): string {
+  const taskID = (state as { readonly taskID?: unknown } | undefined)?.taskID;
+  return typeof taskID === "string" ? taskID : "";
 }

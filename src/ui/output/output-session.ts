@@ -36,7 +36,6 @@ export class OutputSession {
   /** Whether the page has the newest entries; what the conversation tells before was meant for an earlier page. */
   private hasNewest = false;
   private disposed = false;
-  private toFind: FoundAt | undefined;
 
   private readonly handlers: Handlers<PanelMessage> = {
     ready: () => this.begin(),
@@ -108,8 +107,12 @@ export class OutputSession {
 
   /** Shows the page's box for finding text, at a match if there is one, as soon as the page is listening. */
   find(at?: FoundAt): void {
-    if (this.listening) this.post({ type: "find", at });
-    else this.toFind = at;
+    this.outbox.give({ type: "find", at });
+  }
+
+  /** Gives the page what the user wrote in another page of the task, whose state this is. */
+  takeOver(state: unknown): void {
+    this.outbox.give({ type: "left", state });
   }
 
   /** Handles a message of the page; invalid ones are logged and dropped. */
@@ -156,8 +159,6 @@ export class OutputSession {
     this.outbox.deliver();
     if (this.conversation) this.conversation.ask({ type: "newest" });
     else void this.load();
-    if (this.toFind) this.find(this.toFind);
-    this.toFind = undefined;
   }
 
   /** A load that is in progress may fail because the connection was lost. */

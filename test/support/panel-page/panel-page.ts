@@ -235,6 +235,11 @@ export class PanelPage {
     this.session.find(at);
   }
 
+  /** Hands the page the state of another one of its task. */
+  takeOver(state: unknown): void {
+    this.session.takeOver(state);
+  }
+
   setTask(task: Child | undefined): void {
     const before = this.task as Task | undefined;
     this.task = task;

@@ -669,6 +669,37 @@ describe("the output panel", () => {
       await replied("per_1", { type: "permission", reply: "reject", message: "push to a branch" });
     });
 
+    it("take over what was written in another page, as does the box, and keep what was written here", async () => {
+      await ask([permission, question]);
+      await button("Reject with Message…").click();
+      const reason = () =>
+        panel.page.getByRole("textbox", { name: "Enter what the agent should do instead" });
+      const box = () => panel.page.getByRole("textbox", { name: "Message to the running task" });
+      await reason().fill("here");
+      await box().fill("Now this");
+      const answers = [{ chosen: [], own: "DuckDB", takesOwn: true }];
+      const left = {
+        ...{ version: 1, taskID: TASK_ID, opened: [] },
+        draft: "First that",
+        replies: { per_1: { message: "there" }, que_1: { answers } },
+      };
+      panel.takeOver(left);
+      await until("both texts", async () => (await box().inputValue()) === "First that\n\nNow this");
+      assert.equal(await reason().inputValue(), "here");
+      assert.equal(await panel.page.getByRole("textbox", { name: "Other answer" }).inputValue(), "DuckDB");
+      await panel.leave();
+      panel.takeOver({ ...left, draft: "Before all", replies: {} });
+      panel.takeOver({ ...left, draft: "", replies: {} });
+      panel.takeOver(undefined);
+      await panel.comeBack();
+      await until("all texts", async () => /^Before all\n\nFirst that/.test(await box().inputValue()));
+      assert.equal(await reason().inputValue(), "here");
+      assert.equal(await panel.page.getByRole("textbox", { name: "Other answer" }).inputValue(), "DuckDB");
+      // By the input, and by what was taken over.
+      await until("the calls", () => panel.calls.length >= 3);
+      assert.deepEqual(panel.calls, [["keep"], ["keep"], ["keep"]]);
+    });
+
     it("from a subagent name it; questions take one, several or an own answer", async () => {
       await ask([question]);
       await card().getByText('explore of "Look for slow tests').waitFor();
