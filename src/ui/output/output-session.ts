@@ -260,7 +260,9 @@ export class OutputSession {
   private async explain(request: MirroredRequest): Promise<void> {
     this.explained.set(request.id, undefined);
     const explained = await this.parts.known.explainRequest(request).catch(() => undefined);
-    if (!explained || this.disposed || !this.explained.has(request.id)) return;
+    // It is asked again when the requests are shown next.
+    if (!explained) return void this.explained.delete(request.id);
+    if (this.disposed || !this.explained.has(request.id)) return;
     this.explained.set(request.id, explained);
     this.sendRequests();
   }

@@ -646,6 +646,19 @@ describe("the output panel", () => {
       assert.deepEqual(asked, ["per_1", "que_1"]);
     });
 
+    it("for a permission ask for the reason again if that failed", async () => {
+      const explained = inWords(push, "/work", { description: "Publish the branch" });
+      let asked = 0;
+      await ask([permission], {
+        explainRequest: () =>
+          asked++ === 0 ? Promise.reject(new Error("Lost.")) : Promise.resolve(explained),
+      });
+      await button("Allow Once").waitFor();
+      panel.setRequests([permission]);
+      await card().getByText("Reason: Publish the branch").waitFor({ timeout: 5_000 });
+      assert.equal(asked, 2);
+    });
+
     it("have no Always Allow if that is no possible answer", async () => {
       await ask([{ ...permission, request: inWords({ ...push, always: [] }, "/work") }]);
       await button("Allow Once").waitFor();
