@@ -44,9 +44,10 @@ export function openSession(
       openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
       openSession: (id) => void orShow(vscode.commands.executeCommand("asyncagents.showOutput", id)),
       copyText: (text) => void orShow(vscode.env.clipboard.writeText(text)),
-      offerText: ({ text, error }) => {
+      offerText: ({ text, error = "" }) => {
+        if (text === "") return void vscode.window.showWarningMessage(error);
         const message =
-          error === undefined
+          error === ""
             ? vscode.l10n.t("The message was withdrawn.")
             : vscode.l10n.t("Your message came back: {0}", error);
         void orShow(offerCopy(message, text, vscode.window.showWarningMessage));

@@ -48,7 +48,7 @@ export class Outbox implements Disposable {
     this.undelivered = this.undelivered.filter((message) => !this.post(message));
   }
 
-  /** The panel is closed: texts that return are offered outside it. */
+  /** The panel is closed: what returns is told of outside it. */
   dispose(): void {
     this.isClosed = true;
     for (const message of this.undelivered) this.offer(message);
@@ -75,6 +75,6 @@ export class Outbox implements Disposable {
   }
 
   private offer({ returned }: Lasting): void {
-    if (returned?.text) this.editor.offerText(returned);
+    if (returned) this.editor.offerText(returned);
   }
 }

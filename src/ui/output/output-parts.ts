@@ -53,7 +53,7 @@ export interface OutputEditor {
   /** Shows the output of another session. */
   openSession(id: string): void;
   copyText(text: string): void;
-  /** Offers a text that returned after its panel was closed. */
+  /** Offers a text that returned after its panel was closed. Without a text, tells only of the error. */
   offerText(returned: ReturnedText): void;
   /** The message of an error. */
   describe(error: unknown): string;

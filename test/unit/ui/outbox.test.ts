@@ -19,6 +19,7 @@ describe("what a user sends from a panel", () => {
     const answered = new Promise<void>((resolve) => (answer = resolve));
     const tasks = {
       steer: () => answered.then(() => Promise.reject(new Error("It has ended."))),
+      continue: () => answered.then(() => Promise.reject(new Error("It was deleted."))),
       withdraw: () => answered.then(() => "Then add tests"),
     } as unknown as OutputParts["tasks"];
     const editor = {
@@ -67,5 +68,13 @@ describe("what a user sends from a panel", () => {
     assert.deepEqual(offered, []);
     outbox.dispose();
     assert.deepEqual(byText(offered), [withdrawn, refused]);
+  });
+
+  it("is told of outside the panel if it has no text and fails after that was closed", async () => {
+    const continuing = outbox.send("", "continue");
+    outbox.dispose();
+    answer();
+    await continuing;
+    assert.deepEqual(offered, [{ text: "", error: "Error: It was deleted." }]);
   });
 });
