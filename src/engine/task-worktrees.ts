@@ -44,7 +44,7 @@ interface EndChanges {
 
 type Facts = Pick<Partial<TaskWorktree>, "outcome" | "base">;
 
-interface Remake {
+export interface Remake {
   /** The ref under which the work is kept, if it was discarded. */
   readonly discarded?: string | undefined;
   readonly signal?: AbortSignal | undefined;

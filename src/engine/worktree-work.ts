@@ -13,7 +13,7 @@ import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
 import { sentence } from "./sentence.ts";
 import { isActive, shortID, type Task, type TaskWorktree } from "./task.ts";
-import type { TaskWorktrees } from "./task-worktrees.ts";
+import type { Remake, TaskWorktrees } from "./task-worktrees.ts";
 
 interface WorktreeWorkParts extends Pick<EnginePorts, "logger"> {
   readonly git: EnginePorts["worktrees"];
@@ -67,7 +67,7 @@ export class WorktreeWork {
     const { git, worktrees } = this.parts;
     await git.undoBringBack(done);
     try {
-      await worktrees.remake(entry);
+      await this.makeAgain(entry);
     } catch (error) {
       // The work is no longer in the folder, with or without its worktree.
       await worktrees.note(entry, { outcome: undefined });
@@ -124,7 +124,7 @@ export class WorktreeWork {
   }
 
   async undoDiscard(taskID: string, ref: string): Promise<void> {
-    await this.parts.worktrees.remake(this.find(taskID), { discarded: ref });
+    await this.makeAgain(this.find(taskID), { discarded: ref });
   }
 
   /** What the task has changed so far. */
@@ -139,7 +139,7 @@ export class WorktreeWork {
 
   /** See {@link TaskWorktrees.remake}. */
   async remake(taskID: string, signal?: AbortSignal): Promise<void> {
-    await this.parts.worktrees.remake(this.find(taskID), { signal });
+    await this.makeAgain(this.find(taskID), { signal });
   }
 
   /** See {@link TaskWorktrees.setupOutput}. */
@@ -184,6 +184,14 @@ export class WorktreeWork {
 
   private find(taskID: string): Entry {
     return this.parts.registry.find(taskID);
+  }
+
+  /** Makes the worktree again, and sends the messages that waited for it. */
+  private async makeAgain(entry: Entry, how?: Remake): Promise<void> {
+    const { registry, worktrees, resume } = this.parts;
+    await worktrees.remake(entry, how);
+    const inIt = registry.all().filter(({ record }) => worktrees.ownerOf(record.id) === entry);
+    await Promise.all(inIt.map((one) => resume.sendWaiting(one)));
   }
 
   private owner(name: string): Entry | undefined {

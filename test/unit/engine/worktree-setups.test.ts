@@ -76,6 +76,23 @@ describe("The setup of a worktree", () => {
     assert.equal(prompts(id), before + 1);
   });
 
+  it("is followed by what waits for the task of a worktree that is made again", async () => {
+    const id = await completed();
+    const before = prompts(id);
+    await window.engine.worktreeWork.remove(id);
+    const making = window.engine.worktreeWork.remake(id);
+    await settled();
+    await window.engine.steer(id, "Then the docs.", { after: true });
+    await settled();
+    assert.equal(prompts(id), before);
+    assert.equal(window.engine.get(id)?.followUp?.text, "Then the docs.");
+    finishSetup();
+    await making;
+    await settled();
+    assert.equal(prompts(id), before + 1);
+    assert.equal(window.engine.get(id)?.status, "resumed");
+  });
+
   it("doesn't keep other tasks from being launched", async () => {
     const id = await completed();
     await window.engine.worktreeWork.remove(id);
