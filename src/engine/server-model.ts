@@ -16,8 +16,16 @@ export interface Session {
   readonly tokens: TokenUsage;
   /** The session's own rules, without those of its agent. Undefined if they can't be understood. */
   readonly permission: readonly PermissionRule[] | undefined;
+  /** What the user undid. It stays stored until the next prompt, but models don't see it. */
+  readonly undoneFrom?: Undone | undefined;
   /** The task record of this session, if it is a task. */
   readonly task: RecordReading;
+}
+
+/** The first message that was undone, or that message's first undone part. */
+export interface Undone {
+  readonly messageID: string;
+  readonly partID?: string | undefined;
 }
 
 export type SessionStatus =

@@ -61,13 +61,14 @@ export const storedSession = z.object({
   cost: z.optional(z.number()),
   tokens: z.optional(tokens),
   permission: z.optional(z.unknown()),
+  revert: z.nullish(z.object({ messageID: z.string(), partID: z.optional(z.string()) })),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.optional(z.number()) }),
 });
 
 export const session = read(storedSession, toSession);
 
 export function toSession(stored: z.output<typeof storedSession>): Session {
-  const { id, title, directory, parentID, agent, model, permission, time } = stored;
+  const { id, title, directory, parentID, agent, model, permission, revert, time } = stored;
   const { cost = 0, tokens = NO_TOKENS } = stored;
   return {
     id,
@@ -84,6 +85,7 @@ export function toSession(stored: z.output<typeof storedSession>): Session {
     cost,
     tokens,
     permission: z.safeParse(permissionRules, permission ?? []).data,
+    undoneFrom: revert ?? undefined,
     task: readRecord(stored),
   };
 }

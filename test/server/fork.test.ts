@@ -406,6 +406,28 @@ describe("Forks", () => {
         await forks.ended(task);
       });
 
+    it("nothing that the user undid, in any way, and no undone prompt to start from", async () => {
+      await forks.say("Keep this.");
+      await forks.say("Undo this.");
+      const sourceSessionID = forks.parent;
+      const undone = (await forks.real.messages(sourceSessionID))[2]?.info.id;
+      await forks.post(`/session/${sourceSessionID}/revert`, { messageID: undone });
+      for (const [way, settings] of [["replay"], ["text"], ["text", { strategy: "fork" }]] as const) {
+        const { heard } = await forks.forked(way, settings);
+        assert.deepEqual(saidIn(heard), ["User: Keep this.", "Agent: Yes."]);
+      }
+      const starts = await forks.engine.forkStarts(sourceSessionID);
+      assert.deepEqual(
+        starts.map(({ text }) => text),
+        ["Keep this."],
+      );
+      for (const range of [{ fromMessageID: undone }, { upToMessageID: undone }])
+        await isRefusedWithoutTrace(
+          () => forks.launch({ fork: { sourceSessionID, ...range } }),
+          /isn't in the forked part of the conversation/,
+        );
+    });
+
     it("exactly what the preview showed", async () => {
       await forks.seed(manyResults(2, 2_000));
       forks.use("text");

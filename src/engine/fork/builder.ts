@@ -2,12 +2,12 @@ import { Refusal } from "../errors.ts";
 import { freshID } from "../ids.ts";
 import { ServerFailure, type EnginePorts } from "../ports.ts";
 import { sentence } from "../sentence.ts";
-import type { Message, Session } from "../server-model.ts";
+import type { Message, Session, Undone } from "../server-model.ts";
 import type { ForkSettings } from "../settings.ts";
 import type { ForkRange, TaskRecord } from "../task.ts";
 import { answerText } from "../turn.ts";
 import { cutHistory, requireLimits, type CutHistory, type CutLimits } from "./cut.ts";
-import { inheritedHistory, unknownMessage } from "./inherited-history.ts";
+import { inheritedHistory, unknownMessage, withoutUndone } from "./inherited-history.ts";
 import { planFork, type ForkPlan } from "./plan.ts";
 import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
@@ -31,6 +31,12 @@ export interface PreparedFork {
   readonly plan: ForkPlan;
   /** What the child reads before its prompt. */
   readonly preamble: string;
+}
+
+/** A conversation as it is stored. */
+interface Source {
+  readonly messages: readonly Message[];
+  readonly undoneFrom: Undone | undefined;
 }
 
 /** How a fork begins: as a copy made by the server, or as an empty session that is filled later. */
@@ -74,11 +80,11 @@ export class ForkBuilder {
    */
   async prepare(request: ForkRequest, prompt?: string, signal?: AbortSignal): Promise<PreparedFork> {
     this.check(request);
-    const source = await this.read(request);
+    const { messages, undoneFrom } = await this.read(request);
     const limits = this.limits(request);
     const facts = this.facts(request);
     const cut = await cutHistory(
-      inheritedHistory(source, request, prompt),
+      inheritedHistory(messages, { ...request, undoneFrom }, prompt),
       limits,
       this.ports.tokens,
       signal,
@@ -86,7 +92,7 @@ export class ForkBuilder {
     );
     const { strategy: wanted } = this.ports.settings().fork;
     // A copy keeps the token counts of its messages, which would make the server compact it before the first answer.
-    const strategy = wanted === "auto" && lastTaken(source) > limits.maxTokens ? "replay" : wanted;
+    const strategy = wanted === "auto" && lastTaken(messages) > limits.maxTokens ? "replay" : wanted;
     const hasReplay = await this.server.canWriteHistory();
     return { cut, plan: planFork(cut, { strategy, hasReplay }), preamble: forkPreamble(cut, facts) };
   }
@@ -99,8 +105,8 @@ export class ForkBuilder {
 
   /** The prompts that a fork can start from, the oldest first. */
   async starts(sourceSessionID: string): Promise<readonly ForkStart[]> {
-    const messages = await this.server.messages(sourceSessionID);
-    return messages.flatMap((message) => {
+    const { messages, undoneFrom } = await this.read({ sourceSessionID });
+    return withoutUndone(messages, undoneFrom).flatMap((message) => {
       const text = message.info.role === "user" ? answerText(message) : "";
       return text === "" ? [] : [{ messageID: message.info.id, text, created: message.info.created }];
     });
@@ -132,8 +138,9 @@ export class ForkBuilder {
     if (!this.sessions.session(request.sourceSessionID)) throw unknownSource();
   }
 
-  /** Reads only the two messages, as reading the whole conversation may take long. */
-  private async checkRange({ sourceSessionID, fromMessageID, upToMessageID }: ForkRequest): Promise<void> {
+  /** Reads only the two messages if possible, as reading the whole conversation may take long. */
+  private async checkRange(request: ForkRequest): Promise<void> {
+    const { sourceSessionID, fromMessageID, upToMessageID } = request;
     const find = async (id: string | undefined): Promise<Message | undefined> => {
       if (id === undefined) return undefined;
       const message = await this.server.message(sourceSessionID, id);
@@ -142,6 +149,10 @@ export class ForkBuilder {
     };
     const [from, upTo] = await Promise.all([find(fromMessageID), find(upToMessageID)]);
     if (from && upTo && from.info.created > upTo.info.created) throw unknownMessage(from.info.id);
+    const hasRange = from !== undefined || upTo !== undefined;
+    if (!hasRange || !this.sessions.session(sourceSessionID)?.undoneFrom) return;
+    const { messages, undoneFrom } = await this.read(request);
+    inheritedHistory(messages, { ...request, undoneFrom });
   }
 
   /** Writing the messages is faster than the server's copy, even for short conversations. */
@@ -150,9 +161,13 @@ export class ForkBuilder {
     return strategy === "fork" || (strategy === "auto" && !(await this.server.canWriteHistory()));
   }
 
-  private async read({ sourceSessionID }: ForkRequest): Promise<readonly Message[]> {
+  private async read({ sourceSessionID }: ForkRequest): Promise<Source> {
     try {
-      return await this.server.messages(sourceSessionID);
+      const [messages, session] = await Promise.all([
+        this.server.messages(sourceSessionID),
+        this.server.session(sourceSessionID),
+      ]);
+      return { messages, undoneFrom: session?.undoneFrom };
     } catch (error) {
       throw error instanceof ServerFailure && error.reason === "not-found" ? unknownSource() : error;
     }

@@ -10,6 +10,7 @@ import {
   type Part,
   type TextPart,
   type ToolPart,
+  type Undone,
 } from "../server-model.ts";
 import { MAX_FILE_URL, describeFile } from "./file-text.ts";
 
@@ -31,6 +32,8 @@ export interface HistoryRange {
   readonly fromMessageID?: string | undefined;
   /** The last message. */
   readonly upToMessageID?: string | undefined;
+  /** What the user undid. It is left out. */
+  readonly undoneFrom?: Undone | undefined;
 }
 
 /** What a fork inherits of a conversation, before it is cut to the limits. */
@@ -63,9 +66,10 @@ export function inheritedHistory(
   range: HistoryRange = {},
   forkPrompt?: string,
 ): InheritedHistory {
-  const { fromMessageID, upToMessageID } = range;
-  const end = upToMessageID === undefined ? source.length : positionOf(source, upToMessageID) + 1;
-  const known = source.slice(0, end);
+  const { fromMessageID, upToMessageID, undoneFrom } = range;
+  const present = withoutUndone(source, undoneFrom);
+  const end = upToMessageID === undefined ? present.length : positionOf(present, upToMessageID) + 1;
+  const known = present.slice(0, end);
   const chosen = fromMessageID === undefined ? afterCompaction(known) : startingAt(known, fromMessageID);
 
   let openCalls = 0;
@@ -108,6 +112,7 @@ export function inheritedHistory(
     leftOutFiles,
     isWhole:
       fromMessageID === undefined &&
+      undoneFrom === undefined &&
       end === source.length &&
       openCalls === 0 &&
       leftOutFiles === 0 &&
@@ -116,6 +121,20 @@ export function inheritedHistory(
       !chosen.some(hasReasoning),
     sourceEvents: source.reduce((count, { parts }) => count + 1 + parts.length, 0),
   };
+}
+
+/** The messages that are left of a conversation after what the user undid, as OpenCode removes it at the next prompt. */
+export function withoutUndone(
+  messages: readonly Message[],
+  undoneFrom: Undone | undefined,
+): readonly Message[] {
+  const position = messages.findIndex(({ info }) => info.id === undoneFrom?.messageID);
+  const message = messages[position];
+  if (!message) return messages;
+  const kept = messages.slice(0, position);
+  if (undoneFrom?.partID === undefined) return kept;
+  const partAt = message.parts.findIndex(({ id }) => id === undoneFrom.partID);
+  return [...kept, partAt === -1 ? message : { ...message, parts: message.parts.slice(0, partAt) }];
 }
 
 function positionOf(messages: readonly Message[], id: string): number {

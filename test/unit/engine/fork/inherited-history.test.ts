@@ -3,7 +3,7 @@ import type { Refusal } from "../../../../src/engine/errors.ts";
 import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
 import { IN_PROGRESS, inheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import { NOTICE_MARK } from "../../../../src/engine/notices.ts";
-import { ABORTED, type Message } from "../../../../src/engine/server-model.ts";
+import { ABORTED, type Message, type Undone } from "../../../../src/engine/server-model.ts";
 import { recordedTurns } from "../../../support/recordings.ts";
 import { agent, call, file, ids, inOrder, mark, reasoning, text, user, words } from "./conversation.ts";
 
@@ -113,6 +113,25 @@ describe("what a fork inherits", () => {
     assert.deepEqual(ids(inheritedHistory(source, { upToMessageID: "a1" }).messages), ["u1", "a1"]);
     assert.ok(!inheritedHistory(source, { upToMessageID: "a1" }).isWhole);
     assert.ok(inheritedHistory(source, { upToMessageID: "u2" }).isWhole);
+  });
+
+  it("ends before what the user undid, be it a message or the rest of one", () => {
+    const source = [user("u1", "1"), agent("a1", {}, "2", call("c1"), "3"), user("u2", "4")];
+    const partID = source[1]?.parts[1]?.id;
+    const words = (undoneFrom: Undone): unknown => inheritedHistory(source, { undoneFrom }).messages;
+    assert.deepEqual(words({ messageID: "u2" }), source.slice(0, 2));
+    const [prompt, answer] = source as [Message, Message];
+    assert.deepEqual(words({ messageID: "a1", partID }), [
+      prompt,
+      { ...answer, parts: answer.parts.slice(0, 1) },
+    ]);
+    // It was removed in the meantime.
+    assert.deepEqual(words({ messageID: "u9" }), source);
+    assert.ok(!inheritedHistory(source, { undoneFrom: { messageID: "u2" } }).isWhole);
+    assert.throws(
+      () => inheritedHistory(source, { upToMessageID: "u2", undoneFrom: { messageID: "u2" } }),
+      refused,
+    );
   });
 
   it("begins with the chosen message, or the prompt of the chosen answer", () => {
