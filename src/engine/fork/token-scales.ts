@@ -6,6 +6,8 @@ import { messageText, partText } from "./transcript-text.ts";
 
 /** About how many tokens an image takes of a model's context. Other files take at least as many. */
 const IMAGE_TOKENS = 1_600;
+/** The most that another file is counted as. Models read the pages of a PDF, which take less than its bytes would. */
+const MAX_FILE_TOKENS = 20_000;
 /** The average bytes per token, used to estimate what is not counted. */
 const BYTES_PER_TOKEN = 4;
 /** About how many bytes a message takes besides its parts. */
@@ -110,7 +112,8 @@ function filesTokens({ parts }: Message): number {
 
 function fileTokens(part: Part): number {
   if (part.type !== "file") return 0;
-  return isImage(part) ? IMAGE_TOKENS : Math.max(IMAGE_TOKENS, estimateTokens(part.url.length));
+  if (isImage(part)) return IMAGE_TOKENS;
+  return Math.min(MAX_FILE_TOKENS, Math.max(IMAGE_TOKENS, estimateTokens(part.url.length)));
 }
 
 function cached<K, V>(cache: Map<K, V>, key: K, make: () => V): V {

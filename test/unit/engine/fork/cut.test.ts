@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { cutHistory, type CutHistory, type CutLimits } from "../../../../src/engine/fork/cut.ts";
+import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
 import { inheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
 import type { Message } from "../../../../src/engine/server-model.ts";
 import {
@@ -267,6 +268,14 @@ describe("the token limit of a fork", () => {
     assert.equal(result.messages[0]?.parts[1]?.type, "file");
     const large = await cut({ messages: [user("u1", "Look.", pdf)], limits: { maxTokens: 2_000 } });
     assert.equal(words(large.messages[0] as Message), "Look.\n[… left out here: 1 files …]");
+  });
+
+  it("leaves room for older messages beside a document of the maximum size", async () => {
+    const pdf = file("application/pdf", `data:application/pdf;base64,${"A".repeat(MAX_FILE_URL - 28)}`);
+    const messages = [...turns(5, 1_000), user("u9", "Look.", pdf), answer("a9", "a", 1_000)];
+    const source = inheritedHistory(messages);
+    const result = await cutHistory(source, LIMITS, new ByteCounter());
+    assert.deepEqual(result.messages, messages);
   });
 
   it("applies to many files", async () => {
