@@ -113,6 +113,8 @@ export type ToolState =
       readonly status: "completed";
       readonly input: Readonly<Record<string, unknown>>;
       readonly output: string;
+      /** Images and documents that belong to the output. */
+      readonly attachments?: readonly AttachedFile[] | undefined;
       readonly title: string;
       readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;
@@ -150,11 +152,14 @@ export interface FileUse {
   readonly paths: readonly string[];
 }
 
-export interface FilePart extends PartBase {
-  readonly type: "file";
+export interface AttachedFile {
   readonly mime: string;
   readonly filename?: string | undefined;
   readonly url: string;
+}
+
+export interface FilePart extends PartBase, AttachedFile {
+  readonly type: "file";
 }
 
 /** A part that the engine does not use: step marks, patches, snapshots, compaction marks, … */

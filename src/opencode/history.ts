@@ -1,6 +1,7 @@
 import {
   ABORTED,
   type AgentError,
+  type AttachedFile,
   type Message,
   type MessageInfo,
   type Part,
@@ -22,6 +23,13 @@ export interface ReplayEvent {
 const NO_TOKENS = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } };
 /** The usage of a session that has not asked a model yet. */
 export const NOTHING_SPENT = { cost: 0, tokens: NO_TOKENS };
+
+/** The IDs of a part. */
+interface Place {
+  readonly id: string;
+  readonly messageID: string;
+  readonly sessionID: string;
+}
 
 export interface ReplayTarget {
   readonly sessionID: string;
@@ -55,9 +63,9 @@ export function historyEvents(
       data: { sessionID, info: wireInfo({ ...info, created }, { id, parentID, target, now }) },
     });
     for (const [rank, part] of parts.entries()) {
-      const content = wirePart(part, now);
-      if (!content) continue;
       const own = { id: freshID("prt", created, random, rank), messageID: id, sessionID };
+      const content = wirePart(part, own, now);
+      if (!content) continue;
       events.push({
         type: "message.part.updated.1",
         data: { sessionID, time: now, part: { ...own, ...content } },
@@ -129,30 +137,36 @@ function wireError({ name, message }: AgentError): Record<string, unknown> {
 }
 
 /** Undefined for parts that models do not read. */
-function wirePart(part: Part, now: number): Record<string, unknown> | undefined {
+function wirePart(part: Part, own: Place, now: number): Record<string, unknown> | undefined {
   switch (part.type) {
     case "text": {
       const { text, synthetic, metadata } = part;
       return { type: "text", text, ...(synthetic && { synthetic }), ...(metadata && { metadata }) };
     }
-    case "file": {
-      const { mime, filename, url } = part;
-      return { type: "file", mime, ...(filename !== undefined && { filename }), url };
-    }
+    case "file":
+      return wireFile(part);
     case "tool":
-      return { type: "tool", tool: part.tool, callID: part.callID, state: wireState(part.state, now) };
+      return { type: "tool", tool: part.tool, callID: part.callID, state: wireState(part.state, own, now) };
     case "reasoning":
     case "other":
       return undefined;
   }
 }
 
-function wireState(state: ToolState, now: number): Record<string, unknown> {
+function wireFile({ mime, filename, url }: AttachedFile): Record<string, unknown> {
+  return { type: "file", mime, ...(filename !== undefined && { filename }), url };
+}
+
+function wireState(state: ToolState, own: Place, now: number): Record<string, unknown> {
   const { input } = state;
   switch (state.status) {
     case "completed": {
       const { output, title, start, end } = state;
-      return { status: "completed", input, output, title, metadata: {}, time: { start, end } };
+      const attachments = state.attachments?.map((file, at) => {
+        return { ...own, id: `${own.id}${at}`, ...wireFile(file) };
+      });
+      const content = { input, output, title, ...(attachments && { attachments }) };
+      return { status: "completed", ...content, metadata: {}, time: { start, end } };
     }
     case "error":
       return { status: "error", input, error: state.error, time: { start: state.start, end: state.end } };

@@ -169,6 +169,8 @@ function refusal(error: string): "by-user" | "too-deep" | undefined {
 
 const span = z.object({ start: z.number(), end: z.number() });
 
+const attachedFile = { mime: z.string(), filename: z.optional(z.string()), url: z.string() };
+
 const toolState = z.discriminatedUnion("status", [
   z.object({ status: z.literal("pending"), input: unknownRecord }),
   read(
@@ -186,6 +188,7 @@ const toolState = z.discriminatedUnion("status", [
       status: z.literal("completed"),
       input: unknownRecord,
       output: z.string(),
+      attachments: z.optional(z.array(z.object(attachedFile))),
       title: z.string(),
       metadata: z.optional(unknownRecord),
       time: span,
@@ -244,9 +247,7 @@ const knownPart = z.discriminatedUnion("type", [
   z.object({
     ...partBase,
     type: z.literal("file"),
-    mime: z.string(),
-    filename: z.optional(z.string()),
-    url: z.string(),
+    ...attachedFile,
   }),
 ]);
 const KNOWN_TYPES: readonly string[] = ["text", "reasoning", "tool", "file"] satisfies Part["type"][];

@@ -406,6 +406,23 @@ describe("Forks", () => {
         await forks.ended(task);
       });
 
+    it("an image that a tool returned: as such by replay and copy, and named by text", async () => {
+      const path = join(forks.server.directory, "dot.png");
+      writeFileSync(path, Buffer.from(PIXEL.slice(PIXEL.indexOf(",") + 1), "base64"));
+      const tools = [{ name: "read", args: { filePath: path } }];
+      await forks.say(script([{ text: "Looking.", tools }, { text: "A dot." }], "Look. "));
+      for (const way of ["copy", "replay"] as const) {
+        const { heard, native } = await forks.forked(way);
+        assert.ok(JSON.stringify(native).includes(PIXEL), way);
+        assert.ok(heard.some((one) => "mime" in one && one.mime === "image/png"));
+      }
+      const { text } = await forks.forked("text");
+      assert.match(
+        text ?? "",
+        /\nImage read successfully\n\[File: .*, image\/png, 70 B\]\n|\] Image read successfully\n\[File: .*, image\/png, 70 B\]\n/,
+      );
+    });
+
     it("nothing that the user undid, in any way, and no undone prompt to start from", async () => {
       await forks.say("Keep this.");
       await forks.say("Undo this.");

@@ -1,11 +1,11 @@
-import type { FilePart } from "../server-model.ts";
+import type { AttachedFile } from "../server-model.ts";
 import { oneLine } from "./excerpt.ts";
 
 /** The maximum URL length of an inherited file, in characters. A `data:` URL contains the file itself. */
 export const MAX_FILE_URL = 1024 * 1024;
 
 /** Describes a file: name, type and, if the conversation holds the content, its size. */
-export function describeFile({ filename, mime, url }: FilePart): string {
+export function describeFile({ filename, mime, url }: AttachedFile): string {
   const size = contentBytes(url);
   const name = oneLine(filename ?? "") || "unnamed";
   return `[File: ${name}, ${oneLine(mime)}${size === undefined ? "" : `, ${formatBytes(size)}`}]`;

@@ -3,6 +3,7 @@ import { sentence } from "../sentence.ts";
 import {
   ABORTED,
   type AssistantMessageInfo,
+  type AttachedFile,
   type FilePart,
   type Message,
   type MessageInfo,
@@ -13,6 +14,7 @@ import {
   type Undone,
 } from "../server-model.ts";
 import { MAX_FILE_URL, describeFile } from "./file-text.ts";
+import { attachmentsOf } from "./tool-result.ts";
 
 /** The result of calls that were still running, as the fork sees it. */
 export const IN_PROGRESS = "In progress when this conversation was forked.";
@@ -75,6 +77,18 @@ export function inheritedHistory(
   let openCalls = 0;
   let leftOutFiles = 0;
   let leftOutPrompts = 0;
+  const withSmallFiles = (part: ToolPart): ToolPart => {
+    const { state } = part;
+    const large = attachmentsOf(state).filter(isTooLarge);
+    if (state.status !== "completed" || large.length === 0) return part;
+    leftOutFiles += large.length;
+    const attachments = attachmentsOf(state).filter((file) => !isTooLarge(file));
+    // At the front, because a long output loses its end.
+    return {
+      ...part,
+      state: { ...state, attachments, output: [...large.map(tooLarge), state.output].join("\n") },
+    };
+  };
   const inherit = (part: Part, info: MessageInfo): Part | undefined => {
     switch (part.type) {
       case "text":
@@ -84,16 +98,16 @@ export function inheritedHistory(
         // The call was running when it launched the fork, but may have ended before the conversation was read.
         const isOpen = isOwnCall || !isEnded(part);
         if (isOpen) openCalls++;
-        const call = isOpen ? closed(part, info) : part;
+        const call = isOpen ? closed(part, info) : withSmallFiles(part);
         if (!isOwnCall) return call;
         leftOutPrompts++;
         return withoutPrompt(call);
       }
       case "file":
         if (info.role === "user" && QUOTED_FILES.has(part.mime)) return undefined;
-        if (part.url.length <= MAX_FILE_URL) return part;
+        if (!isTooLarge(part)) return part;
         leftOutFiles++;
-        return spoken(part, `${describeFile(part)} was too large to be inherited.`);
+        return spoken(part, tooLarge(part));
       case "reasoning":
         return undefined;
       case "other": {
@@ -216,6 +230,14 @@ function hasReasoning({ parts }: Message): boolean {
 
 function isEnded({ state }: ToolPart): boolean {
   return state.status === "completed" || state.status === "error";
+}
+
+function isTooLarge({ url }: AttachedFile): boolean {
+  return url.length > MAX_FILE_URL;
+}
+
+function tooLarge(file: AttachedFile): string {
+  return `${describeFile(file)} was too large to be inherited.`;
 }
 
 function closed(part: ToolPart, { created }: MessageInfo): ToolPart {

@@ -1,7 +1,7 @@
-import type { FilePart, Message, Part } from "../server-model.ts";
+import type { AttachedFile, Message, Part } from "../server-model.ts";
 import type { TokenCounter } from "../token-counter.ts";
 import { utf8Length } from "../utf8.ts";
-import { resultOf } from "./tool-result.ts";
+import { attachmentsOf, resultOf } from "./tool-result.ts";
 import { messageText, partText } from "./transcript-text.ts";
 
 /** About how many tokens an image takes of a model's context. Other files take at least as many. */
@@ -111,9 +111,13 @@ function filesTokens({ parts }: Message): number {
 }
 
 function fileTokens(part: Part): number {
-  if (part.type !== "file") return 0;
-  if (isImage(part)) return IMAGE_TOKENS;
-  return Math.min(MAX_FILE_TOKENS, Math.max(IMAGE_TOKENS, estimateTokens(part.url.length)));
+  if (part.type === "tool") return total(attachmentsOf(part.state).map(tokensOfFile));
+  return part.type === "file" ? tokensOfFile(part) : 0;
+}
+
+function tokensOfFile(file: AttachedFile): number {
+  if (isImage(file)) return IMAGE_TOKENS;
+  return Math.min(MAX_FILE_TOKENS, Math.max(IMAGE_TOKENS, estimateTokens(file.url.length)));
 }
 
 function cached<K, V>(cache: Map<K, V>, key: K, make: () => V): V {
@@ -126,6 +130,6 @@ export function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-function isImage({ mime }: FilePart): boolean {
+function isImage({ mime }: AttachedFile): boolean {
   return mime.startsWith("image/");
 }

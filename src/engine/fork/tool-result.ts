@@ -1,4 +1,4 @@
-import type { ToolPart, ToolState } from "../server-model.ts";
+import type { AttachedFile, ToolPart, ToolState } from "../server-model.ts";
 import { head } from "./excerpt.ts";
 
 const NOTE = /\n\[Shortened: the first \d{1,15} of (\d{1,15}) characters\]$/;
@@ -14,6 +14,11 @@ export function resultOf(state: ToolState): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** The files that a call returned. */
+export function attachmentsOf(state: ToolState): readonly AttachedFile[] {
+  return (state.status === "completed" ? state.attachments : undefined) ?? [];
 }
 
 export interface ShortenedCall {

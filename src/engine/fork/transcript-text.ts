@@ -1,7 +1,7 @@
 import type { Message, Part, ToolPart } from "../server-model.ts";
 import { describeFile } from "./file-text.ts";
 import { excerpt, oneLine } from "./excerpt.ts";
-import { resultOf } from "./tool-result.ts";
+import { attachmentsOf, resultOf } from "./tool-result.ts";
 
 /** The maximum preview of a call's arguments, in characters (UTF-16 units), without the ellipsis. */
 const PREVIEW_LENGTH = 200;
@@ -57,7 +57,11 @@ export function partText(part: Part, previewLength: number): string {
 function callText({ tool, callID, state }: ToolPart, previewLength: number): string {
   const result = resultOf(state);
   const outcome = result === undefined ? "" : quoted(state.status === "error" ? `Error: ${result}` : result);
-  return `${callLine(tool, state.input, previewLength)}\n[Result of ${oneLine(callID)}] ${outcome}`;
+  return [
+    callLine(tool, state.input, previewLength),
+    `[Result of ${oneLine(callID)}] ${outcome}`,
+    ...attachmentsOf(state).map(describeFile),
+  ].join("\n");
 }
 
 /** A call in one line: its name, and the beginning of its arguments. */

@@ -1,5 +1,6 @@
 import type {
   AssistantMessageInfo,
+  AttachedFile,
   FilePart,
   Message,
   OtherPart,
@@ -25,10 +26,15 @@ export function text(text: string, facts: Partial<TextPart> = {}): Unplaced<Text
 
 export function call(
   callID: string,
-  state: Partial<ToolState> & { readonly output?: string; readonly error?: string } = {},
+  state: Partial<ToolState> & {
+    readonly output?: string;
+    readonly attachments?: readonly AttachedFile[];
+    readonly error?: string;
+  } = {},
   tool = "read",
 ): Unplaced<ToolPart> {
   const input = state.input ?? { path: `${callID}.ts` };
+  const { attachments } = state;
   const ended = { input, start: 1, end: 2 };
   const full =
     state.status === "pending"
@@ -37,7 +43,13 @@ export function call(
         ? ({ status: "running", input, start: 7 } as const)
         : state.error !== undefined
           ? ({ status: "error", ...ended, error: state.error } as const)
-          : ({ status: "completed", ...ended, title: "", output: state.output ?? "done" } as const);
+          : ({
+              status: "completed",
+              ...ended,
+              title: "",
+              output: state.output ?? "done",
+              ...(attachments && { attachments }),
+            } as const);
   return { id: `prt_${++made}`, type: "tool", tool, callID, state: full };
 }
 

@@ -278,6 +278,13 @@ describe("the token limit of a fork", () => {
     assert.deepEqual(result.messages, messages);
   });
 
+  it("counts the images that tools returned", async () => {
+    const attachments = [{ mime: "image/png", url: `data:image/png;base64,${"A".repeat(4_000)}` }];
+    const messages = [...turns(2, 1_000), user("u9", "Go."), agent("a9", {}, call("c", { attachments }))];
+    const result = await cut({ messages, limits: { maxTokens: 4_500 } });
+    assert.deepEqual(ids(result.messages), ["u1", "a1", "u9", "a9"]);
+  });
+
   it("applies to many files", async () => {
     const images = Array.from({ length: 100 }, () => file("image/png", "data:image/png;base64,AAAA"));
     const messages = [

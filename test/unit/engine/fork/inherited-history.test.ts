@@ -192,6 +192,22 @@ describe("what a fork inherits of files", () => {
     assert.deepEqual(messages.map(words), ["content of a.ts"]);
   });
 
+  it("is the same for files that a tool returned", () => {
+    const [small, huge] = [
+      { mime: "image/png", url: image, filename: "a.png" },
+      { mime: "image/png", url: large, filename: "b.png" },
+    ];
+    const { messages, leftOutFiles, isWhole } = inheritedHistory([
+      agent("a1", {}, call("c1", { output: "Read.", attachments: [small, huge] })),
+    ]);
+    const [part] = messages[0]?.parts ?? [];
+    assert.ok(part?.type === "tool" && part.state.status === "completed");
+    assert.deepEqual(part.state.attachments, [small]);
+    assert.equal(part.state.output, "[File: b.png, image/png, 786 kB] was too large to be inherited.\nRead.");
+    assert.equal(leftOutFiles, 1);
+    assert.ok(!isWhole);
+  });
+
   it("is all of many small images", () => {
     const files = Array.from({ length: 200 }, (_, n) => file("image/png", image, `${n}.png`));
     assert.equal(inheritedHistory([user("u1", ...files)]).messages[0]?.parts.length, 200);
