@@ -124,6 +124,8 @@ export type ToolState =
       readonly status: "error";
       readonly input: Readonly<Record<string, unknown>>;
       readonly error: string;
+      /** What the tool had returned when someone stopped it. Models get this in place of the error. */
+      readonly partialOutput?: string | undefined;
       /**
        * Why the server refused the call, if it did: a user rejected its permission or dismissed its question, or the
        * server's configuration does not allow subagents that deep.

@@ -205,7 +205,14 @@ const toolState = z.discriminatedUnion("status", [
     }),
     ({ time, ...state }): ToolState => {
       const refused = refusal(state.error);
-      return { ...state, ...time, ...(refused && { refused }) };
+      const { interrupted, output } = state.metadata ?? {};
+      const partialOutput = interrupted === true && typeof output === "string" ? output : undefined;
+      return {
+        ...state,
+        ...time,
+        ...(refused && { refused }),
+        ...(partialOutput !== undefined && { partialOutput }),
+      };
     },
   ),
 ]);

@@ -423,6 +423,28 @@ describe("Forks", () => {
       );
     });
 
+    it("what a command had returned before it was aborted, in any way", async () => {
+      // OpenCode doesn't wait for a command that goes on for more than a moment.
+      const args = { command: "trap '' TERM; echo half; while :; do sleep 0.1; done", description: "wait" };
+      await forks.begin(script([{ text: "I try.", tools: [{ name: "bash", args }] }], "Try. "));
+      const stateOf = async (): Promise<object | undefined> =>
+        (await forks.real.messages(forks.parent))
+          .flatMap(({ parts }) => parts)
+          .flatMap((part) => (part.type === "tool" ? [part.state] : []))[0];
+      await until("the output", async () => JSON.stringify((await stateOf()) ?? {}).includes("half\\n"));
+      await forks.post(`/session/${forks.parent}/abort`, {});
+      await until("the end of the turn", async () => !(await forks.real.statuses()).has(forks.parent));
+      await until("the end of the answer", async () =>
+        (await forks.real.messages(forks.parent)).some(
+          ({ info }) => info.role === "assistant" && info.completed !== undefined,
+        ),
+      );
+      const results: unknown[] = [];
+      for (const way of WAYS) results.push(callsIn((await forks.forked(way)).heard)[0]?.result);
+      assert.match(String(results[0]), /^half/);
+      assert.deepEqual(results, [results[0], results[0], results[0]]);
+    });
+
     it("nothing that the user undid, in any way, and no undone prompt to start from", async () => {
       await forks.say("Keep this.");
       await forks.say("Undo this.");

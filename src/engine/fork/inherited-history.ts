@@ -98,7 +98,7 @@ export function inheritedHistory(
         // The call was running when it launched the fork, but may have ended before the conversation was read.
         const isOpen = isOwnCall || !isEnded(part);
         if (isOpen) openCalls++;
-        const call = isOpen ? closed(part, info) : withSmallFiles(part);
+        const call = isOpen ? closed(part, info) : withSmallFiles(asSent(part));
         if (!isOwnCall) return call;
         leftOutPrompts++;
         return withoutPrompt(call);
@@ -230,6 +230,14 @@ function hasReasoning({ parts }: Message): boolean {
 
 function isEnded({ state }: ToolPart): boolean {
   return state.status === "completed" || state.status === "error";
+}
+
+/** A call with the result that models get. */
+function asSent(part: ToolPart): ToolPart {
+  const { state } = part;
+  if (state.status !== "error" || state.partialOutput === undefined) return part;
+  const { input, partialOutput: output, start, end } = state;
+  return { ...part, state: { status: "completed", input, output, title: "", start, end } };
 }
 
 function isTooLarge({ url }: AttachedFile): boolean {

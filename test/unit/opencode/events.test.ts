@@ -69,6 +69,21 @@ describe("Event decoder", () => {
     assert.deepEqual(rulesOf({ bash: "deny" }), undefined);
   });
 
+  it("reads what a command had returned before it was aborted", () => {
+    const { decode } = decoder();
+    const outputOf = (metadata: object): unknown => {
+      const state = { status: "error", input: {}, error: "Aborted", metadata, time: { start: 1, end: 2 } };
+      const place = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "tool", callID: "call" };
+      const part = { ...place, tool: "bash", state };
+      const event = decode({ type: "message.part.updated", properties: { part } });
+      const read = event?.type === "part-changed" && event.part.type === "tool" && event.part.state;
+      return read && read.status === "error" && read.partialOutput;
+    };
+    assert.equal(outputOf({ interrupted: true, output: "3 tests" }), "3 tests");
+    assert.equal(outputOf({ interrupted: true }), undefined);
+    assert.equal(outputOf({ output: "3 tests" }), undefined);
+  });
+
   it("puts the server's own words into facts: why a call was refused, and which subagent it launched", () => {
     const { decode } = decoder();
     const place = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "tool", callID: "call" };

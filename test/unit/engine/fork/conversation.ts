@@ -30,11 +30,13 @@ export function call(
     readonly output?: string;
     readonly attachments?: readonly AttachedFile[];
     readonly error?: string;
+    readonly partialOutput?: string;
+    readonly isCleared?: boolean;
   } = {},
   tool = "read",
 ): Unplaced<ToolPart> {
   const input = state.input ?? { path: `${callID}.ts` };
-  const { attachments } = state;
+  const { attachments, partialOutput, isCleared } = state;
   const ended = { input, start: 1, end: 2 };
   const full =
     state.status === "pending"
@@ -42,13 +44,19 @@ export function call(
       : state.status === "running"
         ? ({ status: "running", input, start: 7 } as const)
         : state.error !== undefined
-          ? ({ status: "error", ...ended, error: state.error } as const)
+          ? ({
+              status: "error",
+              ...ended,
+              error: state.error,
+              ...(partialOutput !== undefined && { partialOutput }),
+            } as const)
           : ({
               status: "completed",
               ...ended,
               title: "",
               output: state.output ?? "done",
               ...(attachments && { attachments }),
+              ...(isCleared && { isCleared }),
             } as const);
   return { id: `prt_${++made}`, type: "tool", tool, callID, state: full };
 }

@@ -58,6 +58,19 @@ describe("what a fork inherits", () => {
     assert.deepEqual(ids(messages), ["u1", "a1", "u2", "a3"]);
   });
 
+  it("keeps what a command had returned before it was aborted, in place of the error", () => {
+    const aborted = call("c1", { error: "Tool execution aborted", partialOutput: "3 tests failed" });
+    const [message] = inheritedHistory([user("u1", "Go."), agent("a1", {}, aborted)]).messages.slice(1);
+    assert.deepEqual(message?.parts[0]?.type === "tool" && message.parts[0].state, {
+      status: "completed",
+      input: { path: "c1.ts" },
+      output: "3 tests failed",
+      title: "",
+      start: 1,
+      end: 2,
+    });
+  });
+
   it("marks a call in flight as in progress, and keeps the rest of its message", () => {
     const source = [
       user("u1", "Go."),
