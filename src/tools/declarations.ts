@@ -43,7 +43,7 @@ const TASK: ToolDeclaration = {
       .optional(z.enum(["folder", "worktree"]))
       .check(
         z.describe(
-          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now or, if the user set that, as last committed, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it.",
+          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now or, if the user set that, as last committed, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it. Not together with resume or send_to.",
         ),
       ),
     model: optionalText(

@@ -1,7 +1,7 @@
 import type { AgentCall } from "../engine/agent-permissions.ts";
 import { invalidArgument, type Refusal } from "../engine/errors.ts";
 import { parseModel } from "../engine/model-ref.ts";
-import { isActive, type ModelRef, type Task } from "../engine/task.ts";
+import { isActive, type Isolation, type ModelRef, type Task } from "../engine/task.ts";
 import { findTask, shortIDs } from "./own-tasks.ts";
 import { oneLine } from "./plain-text.ts";
 import { adviceMeanwhile, statusText } from "./task-text.ts";
@@ -19,6 +19,10 @@ export const runTask: ToolRun = async (sent, context) => {
   if (steered !== undefined && (forks || resumed !== undefined))
     throw invalidArgument(
       'The parameter "send_to" sends a message to a running task; give it without "fork" and "resume".',
+    );
+  if (isolationOf(input) !== undefined && (resumed !== undefined || steered !== undefined))
+    throw invalidArgument(
+      'The parameter "isolation" says where a new task works, and a task stays where it is; leave it out with "resume" and "send_to", or launch a new task.',
     );
   const prompt = input.text("prompt");
   if (prompt === undefined) throw missing("prompt", "say in full what the task is to do");
@@ -46,7 +50,7 @@ async function launch(
     callID: callKey(caller),
     permitted: caller.permitted,
     fork: forks ? { sourceSessionID: caller.sessionID } : undefined,
-    isolation: input.word("isolation", ["folder", "worktree"]),
+    isolation: isolationOf(input),
   });
   return startedText("Launched", task, context);
 }
@@ -89,6 +93,10 @@ function startedText(
     next,
   ];
   return { title, text: text.join("\n") };
+}
+
+function isolationOf(input: ToolInput): Isolation | undefined {
+  return input.word("isolation", ["folder", "worktree"]);
 }
 
 function modelOf(input: ToolInput): ModelRef | undefined {

@@ -203,6 +203,20 @@ describe("asyncagents_task", () => {
     );
   });
 
+  it("refuses to say where a task works that exists already, and sends it nothing", async () => {
+    const { id } = await window.launchDone();
+    const { id: running } = await window.launch();
+    for (const isolation of ["folder", "worktree"])
+      for (const target of [{ resume: id }, { send_to: running }])
+        await window.refuses(
+          "task",
+          { ...target, prompt: "More.", isolation },
+          'The parameter "isolation" says where a new task works, and a task stays where it is; leave it out with "resume" and "send_to", or launch a new task.',
+        );
+    await window.refuses("task", { resume: id, prompt: "More.", isolation: "container" }, /must be one of/);
+    assert.equal(window.task(id).status, "completed");
+  });
+
   it("forks the caller's conversation", async () => {
     await window.text("task", { fork: "true", prompt: "Work." });
     const [task] = window.engine.list(window.parent);
