@@ -1,4 +1,5 @@
 import { invalidArgument, type Refusal } from "../engine/errors.ts";
+import { cellText } from "./plain-text.ts";
 
 /** Marks that the list appends to an ID, and that models copy along. */
 const BADGES = /(?:\s*\((?:resumed|forked)\))+$/;
@@ -21,13 +22,13 @@ export class ToolInput {
     throw invalid(name, "text");
   }
 
-  /** The ID of a task or batch. An ID of digits may be a number. */
+  /** The ID of a task or batch, also as the list shows it. An ID of digits may be a number. */
   id(name: string): string | undefined {
     const value = this.given.get(name);
     if (value === undefined) return undefined;
     if (typeof value !== "string" && typeof value !== "number")
       throw invalid(name, "one ID, written as text");
-    return String(value).replace(/\s+/g, " ").trim().replace(BADGES, "");
+    return cellText(String(value)).replace(BADGES, "");
   }
 
   /** False if missing. */

@@ -87,6 +87,22 @@ describe("asyncagents_list", () => {
     assert.equal(new Set(descriptions).size, 20);
   });
 
+  it("gives IDs of batches that all tools accept, as does what they were launched with", async () => {
+    const names = ["PR #12", "a | b", "team\\_x", "*all*", "C:\\work", "zero\u200bwidth"];
+    for (const batch of names) await window.call("task", { prompt: "Work.", batch_id: batch });
+    const cells = (await window.text("list")).split("\n").slice(4);
+    const shown = cells.map((row) => row.split(/(?<!\\) \| /)[3] ?? "");
+    for (const [index, batch] of names.entries())
+      for (const batch_id of [batch, shown[index] ?? ""]) {
+        assert.match(await window.text("list", { batch_id }), /^1 task: /, batch_id);
+        await window.call("task", { prompt: "More.", batch_id });
+        assert.match(await window.text("list", { batch_id }), /^2 tasks: /, batch_id);
+        assert.match((await window.call("cancel", { batch_id })).title, /^Cancelled 2 tasks/);
+        assert.match((await window.call("clear", { batch_id })).title, /^Cleared 2 tasks/);
+        await window.call("task", { prompt: "Work.", batch_id: batch });
+      }
+  });
+
   it("lists only tasks of its own session, without cleared ones", async () => {
     await window.launch({ description: "Other", parent: await window.otherSession() });
     const { id } = await window.launchDone("42", 0, { description: "Cleared" });

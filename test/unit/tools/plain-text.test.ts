@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { oneLine, tableCell } from "../../../src/tools/plain-text.ts";
+import { cellText, oneLine, tableCell } from "../../../src/tools/plain-text.ts";
 
 const anyText = fc.oneof(
   fc.string({ unit: "binary" }),
@@ -30,6 +30,16 @@ describe("text of unknown origin", () => {
       "\\`code\\` \\*b\\* \\~s\\~ \\# \\<i\\> \\[l\\](u) \\\\\\|",
     );
     assert.equal(tableCell("_em_ __b__ snake_case_name", 80), "\\_em\\_ \\_\\_b\\_\\_ snake_case_name");
+  });
+
+  it("can be read back from a table, whatever it contains", () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const read = cellText(text);
+        assert.equal(cellText(tableCell(read, Infinity)), read);
+      }),
+      { seed: 1, numRuns: 1_000 },
+    );
   });
 
   it("never breaks a table row, whatever it contains", () => {
