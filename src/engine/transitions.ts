@@ -120,8 +120,5 @@ function notResumable(status: TaskStatus, values: readonly [string, Sentence]): 
 function notRunning(status: TaskStatus, values: readonly [string, Sentence]): Sentence {
   return status === "completed"
     ? sentence("Task {0} isn't running; it has the status {1}. Resume it to continue.", ...values)
-    : sentence(
-        "Task {0} isn't running; it has the status {1}. Retry it as a new task to continue.",
-        ...values,
-      );
+    : sentence("Task {0} isn't running; it has the status {1}. Launch a new task to continue.", ...values);
 }

@@ -7,16 +7,20 @@ import { ToolInput } from "./tool-input.ts";
 export const runCancel: ToolRun = async (sent, context) => {
   const tasks = cancelTargets(new ToolInput(sent), context);
   const idOf = shortIDs(context, tasks);
-  const outcome = await actOnEach(tasks, ({ id }) => context.commands.cancel(id, context.caller.by));
+  // As a rule by the same call, which is repeated if its answer was lost.
+  const already = tasks.filter(({ status }) => status === "cancelled");
+  const others = tasks.filter((task) => !already.includes(task));
+  const outcome = await actOnEach(others, ({ id }) => context.commands.cancel(id, context.caller.by));
   const cancelled = outcome.done.filter(({ status }) => status === "cancelled");
   const ended = outcome.done.filter(({ status }) => status !== "cancelled");
   const sentences = [
     cancelled.length > 0 && `Cancelled ${nameTasks(cancelled, idOf)}.`,
+    already.length > 0 && `Already cancelled: ${nameTasks(already, idOf)}.`,
     ended.length > 0 && `Ended by itself before it could be cancelled: ${nameTasks(ended, idOf)}.`,
     nameFailed("cancelled", outcome, idOf),
   ].filter(Boolean);
   return {
-    title: `Cancelled ${countTasks(cancelled.length)}`,
+    title: `Cancelled ${countTasks(cancelled.length + already.length)}`,
     text: sentences.join("\n") || "None of these tasks is running any more; there is nothing to cancel.",
   };
 };

@@ -2,7 +2,7 @@ import type { CallPreview, CallQuestion } from "../engine/call-preview.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { cancelTargets } from "./cancel.ts";
-import { clearTargets } from "./clear.ts";
+import { clearTargets, isCleared } from "./clear.ts";
 import { oneLine } from "./plain-text.ts";
 import { requireName } from "./runs.ts";
 import type { KnownTasks, TargetContext, ToolName } from "./tool.ts";
@@ -60,7 +60,7 @@ function questionOf(
       return tasksQuestion(cancelTitle(tasks.length), tasks, targetFacts(input));
     }
     case "asyncagents_clear": {
-      const tasks = targets(() => clearTargets(input, context));
+      const tasks = targets(() => clearTargets(input, context)).filter((task) => !isCleared(task));
       const named = targetFacts(input);
       const all = sentence("All background tasks of the active session, running ones included.");
       return tasksQuestion(clearTitle(tasks.length), tasks, named.length > 0 ? named : [all], true);

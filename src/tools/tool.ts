@@ -20,7 +20,10 @@ export interface ToolCaller {
 }
 
 /** The engine's data that tools read. */
-export type KnownTasks = Pick<TaskEngine, "list" | "find" | "batch" | "unreadable" | "pendingRequests">;
+export type KnownTasks = Pick<
+  TaskEngine,
+  "list" | "cleared" | "find" | "batch" | "unreadable" | "pendingRequests"
+>;
 
 export interface ToolContext {
   readonly caller: ToolCaller;

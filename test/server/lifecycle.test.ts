@@ -180,7 +180,7 @@ describe("a task's life", () => {
     await until("the end of the model's stream", () => request.aborted);
     await until("an idle server", async () => Object.keys(await statuses()).length === 0);
     assert.equal(window.engine.get(task.id)?.status, "cancelled");
-    await assert.rejects(window.engine.cancel(task.id), /isn't running.*cancelled.*Retry/);
+    await assert.rejects(window.engine.cancel(task.id), /isn't running.*cancelled.*Launch a new task/);
   });
 
   it("[STA-3] a cancel stops the running tool", async () => {

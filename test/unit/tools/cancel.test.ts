@@ -22,6 +22,30 @@ describe("asyncagents_cancel", () => {
     assert.equal(window.server.running().size, 0);
   });
 
+  it("says that a task is already cancelled, so that a repeated call doesn't seem to have failed", async () => {
+    const { id } = await window.launch({ batchID: "docs" });
+    await window.call("cancel", { task_id: id });
+    const { writes } = window;
+    assert.deepEqual(await window.call("cancel", { task_id: id }), {
+      title: "Cancelled 1 task",
+      text: 'Already cancelled: memory "Work.".',
+    });
+    assert.match(await window.text("cancel", { batch_id: "docs" }), /nothing to cancel/);
+    assert.equal(window.writes, writes);
+  });
+
+  it("tells an agent to launch a new task in place of one that failed, as it can't retry", async () => {
+    const { id } = await window.launch();
+    window.server.end(id, { type: "failed", error: { name: "APIError", message: "No." } });
+    await settled();
+    await window.refuses(
+      "cancel",
+      { task_id: id },
+      /error\. Launch a new task to continue\.$/,
+      "wrong-status",
+    );
+  });
+
   it("sends the parent no notice if an agent cancels, and one if a user does", async () => {
     for (const by of ["agent", "person"] as const) {
       const { id } = await window.launch();

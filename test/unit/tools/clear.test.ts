@@ -126,17 +126,27 @@ describe("asyncagents_clear", () => {
       assert.equal(listed().length, 2);
     });
 
-  it("refuses an unknown task, one of another session and one that is already cleared", async () => {
+  it("refuses an unknown task, and one of another session", async () => {
     await window.refuses("clear", { task_id: "zzzzzz" }, /Task zzzzzz doesn't exist/, "unknown-task");
     await window.refuses("clear", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
     const { id: other } = await window.launch({ batchID: "docs", parent: await window.otherSession() });
     await window.refuses("clear", { task_id: other }, /Task .* doesn't exist/, "unknown-task");
     await window.refuses("clear", { batch_id: "docs" }, /Batch docs doesn't exist/, "unknown-batch");
-    const { id: done } = await window.launchDone();
-    await window.call("clear", { task_id: done });
+  });
+
+  it("says that tasks are already cleared, so that a repeated call doesn't seem to have failed", async () => {
+    const { id } = await window.launchDone("42", 0, { batchID: "docs" });
+    const { id: newer } = await window.launchDone("42", 0, { batchID: "docs", description: "Newer" });
+    await window.call("clear", { task_id: id });
+    assert.match(await window.text("clear", { batch_id: "docs" }), /^Cleared \w+ "Newer"\.$/);
+    const { writes } = window;
+    for (const input of [{ task_id: newer }, { batch_id: "docs" }])
+      assert.match(await window.text("clear", input), /^Already cleared: [^\n]*\w+ "Newer"[^\n]*\.$/);
+    assert.equal((await window.call("clear", { batch_id: "docs" })).title, "Cleared 2 tasks");
+    assert.equal(window.writes, writes);
     await window.refuses(
-      "clear",
-      { task_id: done },
+      "cancel",
+      { task_id: id },
       /was cleared: it is no longer on the list/,
       "unknown-task",
     );
