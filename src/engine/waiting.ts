@@ -91,7 +91,7 @@ export function waitingTime(ms: number | undefined): number | undefined {
 /** The state and result of a task. */
 export interface TaskOutput {
   readonly task: Task;
-  /** The full last answer. Undefined before the first one, empty if the model wrote none. */
+  /** The full last answer. Undefined before the first one and if it was deleted, empty if the model wrote none. */
   readonly result?: string | undefined;
   /** What an isolated task has changed in its worktree. Only set once it has ended, and if that is known. */
   readonly changes?: WorktreeChanges | undefined;

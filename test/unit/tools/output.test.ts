@@ -43,6 +43,15 @@ describe("asyncagents_output", () => {
     );
   });
 
+  it("doesn't take a deleted answer, as after an undo, for one that was never written", async () => {
+    const { id } = await window.launchDone();
+    window.server.message = async () => undefined;
+    assert.match(
+      await window.text("output", { task_id: id }),
+      /\n\nIts answer can no longer be read: it was deleted from the task's session\.$/,
+    );
+  });
+
   it("returns the error of a failed task and what it wrote before", async () => {
     const { id } = await window.launch();
     window.server.write(id, "Half of it.");
