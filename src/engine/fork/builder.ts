@@ -13,6 +13,10 @@ import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
 
+/** How long the server may take to store a conversation as text that it has accepted, and how often to look. */
+const STORING_MS = 5_000;
+const LOOK_MS = 100;
+
 /** Which conversation a task inherits, and how much of it. */
 export interface ForkRequest extends ForkRange {
   readonly sourceSessionID: string;
@@ -124,13 +128,29 @@ export class ForkBuilder {
       }
     }
     const { clock, random } = this.ports;
+    const messageID = freshID("msg", clock.now(), random);
     await this.server.prompt(task.id, {
-      messageID: freshID("msg", clock.now(), random),
+      messageID,
       agent: task.agent,
       model: task.model,
       parts: [{ text: asText(cut.messages), synthetic: true }],
       noReply: true,
     });
+    await this.storing(task.id, messageID);
+  }
+
+  /** Resolves when the message is stored. A server that ends before that loses it, though it has accepted it. */
+  private async storing(sessionID: string, messageID: string): Promise<void> {
+    const { clock } = this.ports;
+    for (let waited = 0; waited < STORING_MS; waited += LOOK_MS) {
+      if ((await this.server.message(sessionID, messageID))?.parts.length) return;
+      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+    }
+    throw new ServerFailure(
+      "prompt",
+      "unexpected-answer",
+      sentence("The server accepted the conversation but didn't store it."),
+    );
   }
 
   private check(request: ForkRequest): void {

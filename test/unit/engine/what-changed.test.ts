@@ -155,6 +155,57 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.status, "completed");
   });
 
+  /** Launches a fork that is written as text. */
+  const forkAsText = async (send: MemoryServer["prompt"]): Promise<string> => {
+    const source = await launch(parent);
+    server.finish(source, "The answer.");
+    await settled();
+    window.kill();
+    const fork = { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "replay" } as const;
+    window = memoryWindow(server, clock, { fork });
+    await window.engine.connect();
+    server.canWriteHistory = async () => false;
+    server.prompt = send;
+    const { id } = await window.engine.launch({
+      prompt: "More.",
+      parentSessionID: parent,
+      launchedBy: "person",
+      fork: { sourceSessionID: source },
+    });
+    await clock.advance(1_000);
+    return id;
+  };
+
+  it("is nothing if the server ends before it has stored a fork's text, which it accepted", async () => {
+    const { prompt, message, writeHistory } = server;
+    const sent: string[] = [];
+    const id = await forkAsText(async (_, { parts }) => void sent.push(JSON.stringify(parts)));
+    assert.equal(sent.length, 1, "the prompt waits for the text");
+    assert.match(sent.join(), /The answer\./);
+    const gone = (): Promise<never> => Promise.reject(new ServerFailure("", "unreachable", "It is gone."));
+    Object.assign(server, { message: gone, prompt: gone, writeHistory: gone });
+    await clock.advance(1_000);
+    window.engine.disconnect();
+    assert.equal(window.engine.get(id)?.status, "running");
+    Object.assign(server, { message, prompt, writeHistory });
+    await window.engine.connect();
+    await settled();
+    const [text, asked] = await server.messages(id);
+    assert.match(JSON.stringify(text?.parts), /The answer\./);
+    assert.equal(asked && answerText(asked), "More.");
+  });
+
+  it("is the end of a fork whose text the server accepts and never stores", async () => {
+    const { prompt } = server;
+    const id = await forkAsText(async (sessionID, sent) => {
+      if (sent.parts.some(({ synthetic }) => !synthetic)) await prompt.call(server, sessionID, sent);
+    });
+    await clock.advance(10_000);
+    const { status, error } = window.engine.get(id) ?? {};
+    assert.equal(status, "error");
+    assert.match(error?.message ?? "", /accepted the conversation but didn't store it\. Retry it/);
+  });
+
   it("is, of a fork whose conversation the server never takes though it is connected, the end of the task", async () => {
     const source = await launch(parent);
     server.finish(source, "The answer.");
