@@ -133,8 +133,19 @@ async function readOurs(gitDirectory: string): Promise<OurWorktree | undefined> 
 
 /** The Git directory to which a worktree's file `.git` leads. */
 async function linkedFrom(link: string): Promise<string | undefined> {
+  const path = await linkIn(link);
+  return path === undefined ? undefined : orElse(realpath(path), undefined);
+}
+
+/** Whether the file `.git` in a folder leads nowhere, as after its repository was moved. */
+export async function isCutOff(root: string): Promise<boolean> {
+  const link = join(root, ".git");
+  return (await linkIn(link)) !== undefined && (await linkedFrom(link)) === undefined;
+}
+
+async function linkIn(link: string): Promise<string | undefined> {
   const [, path] = /^gitdir: (.+)$/m.exec(await orElse(readFile(link, "utf8"), "")) ?? [];
-  return path === undefined ? undefined : orElse(realpath(resolve(dirname(link), path)), undefined);
+  return path === undefined ? undefined : resolve(dirname(link), path);
 }
 
 /** Does nothing if the folder doesn't exist or something is in it. */

@@ -1,8 +1,10 @@
 import type { ChangedFile } from "../engine/bring-back.ts";
+import { UserFacingError } from "../engine/errors.ts";
+import { sentence } from "../engine/sentence.ts";
 import { changedFiles } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
 import { requireNoInnerRepositories } from "./inner-repositories.ts";
-import { deleteWorktree, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
+import { deleteWorktree, isCutOff, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, type Repository } from "./repository.ts";
 import { snapshot, type Snapshot } from "./snapshot.ts";
@@ -68,8 +70,8 @@ export async function stateOf(
 }
 
 /**
- * Removes a worktree. Its state is kept first, except for ignored files, so that it can be made again. Throws if it
- * contains a repository, which can't be kept.
+ * Removes a worktree. Its state is kept first, except for ignored files, so that it can be made again. Throws if
+ * that can't be kept, because a repository is in it or its own one was moved.
  * @returns the kept state; undefined if there is no such worktree, or its folder was gone already
  */
 export async function removeWorktree(options: {
@@ -86,7 +88,13 @@ export async function removeWorktree(options: {
   if (ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))) {
     await requireNoInnerRepositories(ours.root, signal);
     kept = await keep({ directory: ours.root, signal });
-  }
+  } else if (ours.root !== undefined && (await isCutOff(ours.root)))
+    throw new UserFacingError(
+      sentence(
+        'The repository was moved, so the worktree {0} can\'t be kept. Run "git worktree repair" in the repository, then try again.',
+        name,
+      ),
+    );
   await takeAway(repository, ours, signal);
   return kept;
 }

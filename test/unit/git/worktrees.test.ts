@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -306,6 +307,24 @@ describe("A worktree", () => {
     assert.equal(await removeWorktree({ folder: repository.root, name: second.name }), undefined);
     assert.deepEqual(Object.keys(filesOf(second.root)), ["other.txt"]);
     assert.equal((await ourWorktrees(await findRepository(repository.root))).size, 0);
+  });
+
+  it("of a repository that was moved is removed, with its commits kept, only once it was repaired", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    gitIn(root, "commit", "--allow-empty", "-qm", "By the agent");
+    const head = gitIn(root, "rev-parse", "HEAD").trim();
+    const folder = `${repository.root}-moved`;
+    renameSync(repository.root, folder);
+    await assert.rejects(
+      removeWorktree({ folder, name }),
+      /repository was moved.* Run "git worktree repair"/,
+    );
+    assert.equal((await ourWorktrees(await findRepository(folder))).size, 1);
+    gitIn(folder, "worktree", "repair");
+    const kept = await removeWorktree({ folder, name });
+    assert.equal(gitIn(folder, "rev-parse", `${kept?.ref}^`).trim(), head);
+    assert.equal(existsSync(root), false);
   });
 
   it("is protected from the removal of worktrees by other programs", async () => {
