@@ -60,11 +60,3 @@ export function isTextField(target: EventTarget | null): target is TextField {
     target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text")
   );
 }
-
-export type TextField = HTMLInputElement | HTMLTextAreaElement;
-
-export function isTextField(target: EventTarget | null): target is TextField {
-  return (
-    target instanceof HTMLTextAreaElement || (target instanceof HTMLInputElement && target.type === "text")
-  );
-}

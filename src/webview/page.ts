@@ -1,5 +1,6 @@
 import { isSafeLink } from "../protocol/output-guard.ts";
 import type { ConnectionView, Handlers, HostMessage, TaskView } from "../protocol/output.ts";
+import { Announcer } from "./announcer.ts";
 import { Banner, Toast } from "./banner.ts";
 import type { Context, Disclosures } from "./context.ts";
 import { Conversation, type ConversationObserver, type Row } from "./conversation.ts";
@@ -8,7 +9,6 @@ import { Finder } from "./finder.ts";
 import { Footer } from "./footer.ts";
 import { Header } from "./header.ts";
 import { icon } from "./icons.ts";
-import { phaseWord, statusWord } from "./l10n.ts";
 import { MessageBox } from "./message-box.ts";
 import { stateOf, type PageState, type PageStateStore } from "./page-state.ts";
 import { ReadingKeys } from "./reading-keys.ts";
@@ -20,15 +20,6 @@ import { ToolView } from "./tool-view.ts";
 import { VirtualList } from "./virtual-list.ts";
 
 const COPIED_MS = 1_500;
-/** Phases in which the task waits for something; announced to screen readers. */
-const ANNOUNCED_PHASES: ReadonlySet<string> = new Set([
-  "needs-permission",
-  "needs-answer",
-  "retrying",
-  "stalled",
-  "queued",
-  "setting-up",
-]);
 
 /** The output panel: one task, its conversation and its actions. */
 export class Page {
@@ -60,12 +51,11 @@ export class Page {
     withdrawn: ({ returned }) => this.box.takeBack(returned),
     retrying: ({ retrying }) => this.footer.showRetrying(retrying),
     requests: ({ requests }) => {
-      for (const request of this.requests.show(requests)) {
+      const titles = this.requests.show(requests).map((request) => {
         const title = requestTitle(request, this.context);
-        this.announce(
-          request.asker === undefined ? title : this.context.l10n.t("{0}: {1}", title, request.asker),
-        );
-      }
+        return request.asker === undefined ? title : this.context.l10n.t("{0}: {1}", title, request.asker);
+      });
+      if (titles.length > 0) this.announcer.say(titles.join("\n"));
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     image: ({ path, ...image }) =>
@@ -101,14 +91,13 @@ export class Page {
   private readonly toast = new Toast();
   private readonly placeholder = h("div", { class: "placeholder" });
   private readonly earlier: HTMLElement;
-  private readonly announcer = h("div", { class: "sr-only", role: "status", "aria-live": "polite" });
+  private readonly announcer: Announcer;
   private readonly scroller: HTMLElement;
   private readonly opened: Set<string>;
   private task: TaskView | undefined;
   private connection: ConnectionView = "connected";
   private loading: "in-progress" | "failed" | "done" = "in-progress";
   private isGone = false;
-  private announced = "";
   /** The text field that has the focus, or had it last. */
   private typing: TextField | undefined;
   /** The reading position to restore once its row is received. */
@@ -122,6 +111,7 @@ export class Page {
     const { l10n } = context;
     this.opened = new Set(state.current.opened);
     this.pendingReading = state.current.reading;
+    this.announcer = new Announcer(l10n);
     this.tools = new ToolView(context);
     this.header = new Header(context);
     this.banner = new Banner(context);
@@ -170,7 +160,7 @@ export class Page {
       list,
       scroller,
       disclosures,
-      announce: (text) => this.announce(text),
+      announce: (text) => this.announcer.say(text),
     });
     new ReadingKeys(scroller, follow);
 
@@ -190,7 +180,7 @@ export class Page {
       stage,
       this.requests.element,
       this.footer.element,
-      this.announcer,
+      this.announcer.element,
     );
     this.showPlaceholder();
     window.setInterval(() => this.tick(), 1_000);
@@ -243,7 +233,8 @@ export class Page {
     this.header.show(task);
     this.footer.show(task);
     this.showPlaceholder();
-    this.announceTask(task);
+    // A request says more, and must not be spoken over.
+    if (this.requests.element.hidden) this.announcer.sayState(task);
   }
 
   private showGone(): void {
@@ -254,7 +245,7 @@ export class Page {
     this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();
-    this.announce(this.context.l10n.t("This task is no longer available."));
+    this.announcer.say(this.context.l10n.t("This task is no longer available."));
   }
 
   private showConnection(connection: ConnectionView): void {
@@ -263,7 +254,9 @@ export class Page {
     this.banner.showConnection(connection);
     this.showPlaceholder();
     if (connection === "disconnected")
-      this.announce(this.context.l10n.t("Not connected to OpenCode. The conversation may be out of date."));
+      this.announcer.say(
+        this.context.l10n.t("Not connected to OpenCode. The conversation may be out of date."),
+      );
   }
 
   private didLoad(): void {
@@ -379,26 +372,8 @@ export class Page {
     if (row || !this.conversation.hasEarlier) this.pendingReading = undefined;
   }
 
-  private announceTask(task: TaskView): void {
-    const { l10n } = this.context;
-    const { activity, status } = task;
-    this.announce(
-      activity && ANNOUNCED_PHASES.has(activity.phase)
-        ? phaseWord(l10n, activity.phase)
-        : statusWord(l10n, status),
-    );
-  }
-
   private note(text: string): void {
     this.toast.show(text);
-    // A repeated note is announced again.
-    this.announced = "";
-    this.announce(text);
-  }
-
-  private announce(text: string): void {
-    if (text === this.announced) return;
-    this.announced = text;
-    this.announcer.textContent = text;
+    this.announcer.repeat(text);
   }
 }

@@ -573,10 +573,19 @@ describe("the output panel", () => {
       await panel.page.locator(".scroller").focus();
       panel.setRequests([permission]);
       await card().getByRole("heading", { name: "Run a Command" }).waitFor();
-      assert.equal(await panel.page.getByRole("status").textContent(), "Run a Command: build");
+      const announced = (): Promise<string | null> => panel.page.getByRole("status").textContent();
+      assert.equal(await announced(), "Run a Command: build");
       assert.equal(await panel.page.evaluate("document.activeElement.className"), "scroller");
       panel.setRequests([]);
       await card().waitFor({ state: "detached" });
+      panel.setRequests([permission, { ...permission, request: { ...permission.request, id: "other" } }]);
+      await card().nth(1).waitFor();
+      // The state of the task doesn't speak over them.
+      panel.setTask(running({ phase: "needs-permission" }));
+      await panel.page.locator(".activity-text", { hasText: "Needs permission" }).waitFor();
+      assert.equal(await announced(), "Run a Command: build\nRun a Command: build");
+      panel.setRequests([]);
+      await card().first().waitFor({ state: "detached" });
       assert.deepEqual(panel.calls, []);
     });
 
