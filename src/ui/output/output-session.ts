@@ -186,7 +186,7 @@ export class OutputSession {
       this.conversation = conversation;
       conversation.ask({ type: "newest" });
     } catch (error) {
-      if (this.disposed) return;
+      if (this.disposed || !this.child) return;
       if (error instanceof ServerFailure && error.reason === "not-found") {
         this.post({ type: "gone" });
         return;

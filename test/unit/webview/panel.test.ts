@@ -1086,6 +1086,19 @@ describe("the output panel", () => {
     await text("This task is no longer available").waitFor();
   });
 
+  it("says that also if it was removed while its conversation was read", async () => {
+    let fail = (_: Error): void => undefined;
+    await open(new FakeTranscript(), { transcript: () => new Promise((_, reject) => (fail = reject)) });
+    await text("Loading the conversation").waitFor();
+    panel.setTask(undefined);
+    await text("This task is no longer available").waitFor();
+    fail(new Error("The folder was closed."));
+    await panel.leave();
+    await panel.comeBack();
+    await text("This task is no longer available").waitFor();
+    assert.deepEqual(panel.calls, []);
+  });
+
   it("renders few elements of a long conversation, and restores the scroll position", async () => {
     const transcript = new FakeTranscript().user("The very first prompt");
     for (let index = 0; index < 300; index++) transcript.assistant().text(`# Part ${index}\n\n${PARAGRAPHS}`);
