@@ -4,10 +4,46 @@ import type { Task } from "../../src/engine/task.ts";
 import type { OverviewMessage } from "../../src/protocol/overview.ts";
 import { openOverview } from "../../src/ui/output/open-overview.ts";
 import type { PanelParts } from "../../src/ui/output/output-panels.ts";
+import { Overview } from "../../src/ui/output/overview.ts";
 import { until } from "../support/wait.ts";
 import { NO_TOKENS, record } from "../unit/engine/builders.ts";
 
 const HOUR = 3_600_000;
+
+describe("an overview that the editor restores when its tab is shown", () => {
+  it("takes the place of one that was opened meanwhile", async () => {
+    const never = (): vscode.Disposable => ({ dispose: () => undefined });
+    const { createWebviewPanel, registerWebviewPanelSerializer } = vscode.window;
+    const make = (): vscode.WebviewPanel => createWebviewPanel("test", "Overview", vscode.ViewColumn.Active);
+    const opened = make();
+    const gone: string[] = [];
+    opened.onDidDispose(() => gone.push("opened"));
+    let restore: vscode.WebviewPanelSerializer["deserializeWebviewPanel"] | undefined;
+    Object.assign(vscode.window, {
+      createWebviewPanel: () => opened,
+      registerWebviewPanelSerializer: (_: string, serializer: vscode.WebviewPanelSerializer) => {
+        restore = (...args) => serializer.deserializeWebviewPanel(...args);
+        return never();
+      },
+    });
+    const events = { onDidChange: never, onDidChangeSubagent: never, onDidChangeRequests: never };
+    const parts = { known: events, folders: { onDidChange: never, follow: never } };
+    const overview = new Overview(vscode.Uri.file("/"), parts as unknown as PanelParts);
+    try {
+      overview.show();
+      const restored = make();
+      restored.onDidDispose(() => gone.push("restored"));
+      await restore?.(restored, undefined);
+      await until("one of them to be closed", () => gone.length > 0);
+      assert.deepEqual(gone, ["opened"]);
+      overview.dispose();
+      await until("the other to be closed", () => gone.length > 1);
+    } finally {
+      Object.assign(vscode.window, { createWebviewPanel, registerWebviewPanelSerializer });
+      overview.dispose();
+    }
+  });
+});
 
 describe("what the overview is told", () => {
   const none = new vscode.EventEmitter<never>().event;

@@ -31,6 +31,8 @@ export class Overview implements vscode.Disposable {
   }
 
   private async fill(panel: vscode.WebviewPanel): Promise<void> {
+    // The editor restores a tab only when it is shown; the overview may have been opened another way before.
+    this.panel?.dispose();
     this.panel = panel;
     panel.onDidDispose(() => {
       if (this.panel === panel) this.panel = undefined;
