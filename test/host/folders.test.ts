@@ -188,7 +188,7 @@ describe("commands in a workspace of several folders", () => {
 });
 
 describe("connecting from the output of a task", () => {
-  it("connects the task's folder, or while no folder knows the task, one that isn't connected", async () => {
+  it("connects the task's folder, or while no folder knows the task, one that isn't connected, whose connect hasn't failed if possible", async () => {
     const journal: string[] = [];
     const folder = (name: string, state: ConnectionState["kind"], taskID?: string) => ({
       known: { session: (id: string) => (id === taskID ? {} : undefined) },
@@ -200,8 +200,8 @@ describe("connecting from the output of a task", () => {
     });
     const all = [
       folder("api", "connected", "ses_api"),
-      folder("web", "disconnected"),
       folder("docs", "failed"),
+      folder("web", "disconnected"),
     ];
     const folders = {
       all,
@@ -216,9 +216,9 @@ describe("connecting from the output of a task", () => {
     assert.deepEqual(await made("ses_api"), ["refresh api"]);
     assert.deepEqual(await made(), ["refresh api"]);
     assert.deepEqual(await made("ses_unknown"), ["connect web"]);
-    all[1] = folder("web", "connected");
+    all[2] = folder("web", "connected");
     assert.deepEqual(await made("ses_unknown"), ["connect docs"]);
-    all[2] = folder("docs", "connected", "ses_unknown");
+    all[1] = folder("docs", "connected", "ses_unknown");
     assert.deepEqual(await made("ses_unknown"), ["refresh docs"]);
   });
 });

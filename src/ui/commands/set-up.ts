@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
-import { ConnectionError, type ConnectionFailure } from "../../engine/connection.ts";
-import { requireFolder } from "../folders/folders.ts";
+import { ConnectionError, type ConnectionFailure, type ConnectionState } from "../../engine/connection.ts";
+import { requireFolder, type Folder } from "../folders/folders.ts";
 import { inform, offer } from "../dialogs.ts";
 import { isMissing, translate, showError } from "../messages.ts";
 import { title, withoutIcons, visible } from "../plain-text.ts";
@@ -14,14 +14,16 @@ const SHELL_START_MS = 2_000;
 
 /**
  * Connects the folder of the task whose panel asks for it, or the current folder; reads everything again if it is
- * already connected. A task that no folder knows may belong to any that isn't connected. If OpenCode isn't found, helps
- * the user install it, also without a folder.
+ * already connected. A task that no folder knows may belong to any that isn't connected; where connecting failed, it would
+ * probably fail again. If OpenCode isn't found, helps the user install it, also without a folder.
  */
 export async function connect(context: ServerContext, taskID: unknown): Promise<void> {
   const { folders, settings } = context;
+  const inState = (kind: ConnectionState["kind"]): Folder | undefined =>
+    folders.all.find(({ connector: { state } }) => state.kind === kind);
   const asked =
     typeof taskID === "string"
-      ? (folders.of(taskID) ?? folders.all.find(({ connector: { state } }) => state.kind !== "connected"))
+      ? (folders.of(taskID) ?? inState("disconnected") ?? inState("failed"))
       : undefined;
   const connector = isReady() ? (asked ?? requireFolder(folders)).connector : undefined;
   if (connector?.state.kind === "connected") return connector.refresh();
