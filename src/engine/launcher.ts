@@ -141,8 +141,10 @@ export class Launcher {
     const { agent, limits } = await this.chooseAgent(input, defaultAgent);
     if (model) await catalog.checkModel(model);
     const place = await worktrees.placeFor(input);
-    const opening = input.fork && (await forks.open(input.fork, input.prompt, place.isInPlace));
+    const inCall = input.launchedBy === "agent" ? input.prompt : undefined;
+    const opening = input.fork && (await forks.open(input.fork, inCall, place.isInPlace));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
+    const launched = { ...input, fork: endingAt(parentMessageID, input) };
 
     const batch = this.batches.enter(input.parentSessionID, input.batchID, input.launchedBy);
     try {
@@ -167,13 +169,13 @@ export class Launcher {
     };
     let entry: Entry;
     try {
-      entry = await this.createTask(input, settled);
+      entry = await this.createTask(launched, settled);
     } finally {
       batch.leave();
       if (startsNow) queue.release();
       this.followUp();
     }
-    await this.deliver(entry, input, startsNow, opening);
+    await this.deliver(entry, launched, startsNow, opening);
     return entry;
   }
 
@@ -300,8 +302,9 @@ export class Launcher {
     // A prompt sent by this process is repeated by the turn watcher.
     if (sentPrompt(entry)) return entry;
     const isThere = await isStored(this.parts.server, entry.record);
-    if (isThere === false && isActive(entry.record))
-      await this.deliver(entry, input, !isQueued(entry.record), undefined);
+    if (isThere !== false || !isActive(entry.record)) return entry;
+    const fork = input.fork && { ...input.fork, ...entry.record.forkOptions };
+    await this.deliver(entry, { ...input, fork }, !isQueued(entry.record), undefined);
     return entry;
   }
 
@@ -354,6 +357,16 @@ export class Launcher {
 export function requirePrompt(prompt: string): void {
   if (prompt.trim() === "")
     throw new Refusal("empty-prompt", sentence("The prompt is empty. Enter what the task should do."));
+}
+
+/** A fork of its parent ends with the message that asked for it, so that later attempts inherit the same. */
+function endingAt(
+  parentMessageID: string | undefined,
+  { fork, parentSessionID }: LaunchInput,
+): ForkRequest | undefined {
+  return fork?.sourceSessionID === parentSessionID
+    ? { ...fork, upToMessageID: fork.upToMessageID ?? parentMessageID }
+    : fork;
 }
 
 /** Undefined if only the source was given. */

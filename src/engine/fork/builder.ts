@@ -68,9 +68,10 @@ export class ForkBuilder {
   /**
    * Decides how the fork begins. Reads and cuts the conversation only if the server may have to copy it. Throws a
    * {@link Refusal} if the request is invalid.
+   * @param prompt the prompt of the task, if an agent's call launches it
    * @param isInPlace whether the fork works in the same directory as its source, where the server puts its copies
    */
-  async open(request: ForkRequest, prompt: string, isInPlace: boolean): Promise<ForkOpening> {
+  async open(request: ForkRequest, prompt: string | undefined, isInPlace: boolean): Promise<ForkOpening> {
     this.check(request);
     await this.checkRange(request);
     if (!isInPlace || !(await this.mayCopy())) return { copies: false, prepared: undefined };
@@ -80,7 +81,7 @@ export class ForkBuilder {
 
   /**
    * Reads and cuts the conversation. Throws a {@link Refusal} if the request is invalid.
-   * @param prompt the prompt of the task, if known
+   * @param prompt the prompt of the task, if an agent's call launches it
    */
   async prepare(request: ForkRequest, prompt?: string, signal?: AbortSignal): Promise<PreparedFork> {
     this.check(request);

@@ -62,7 +62,8 @@ export class ForkDelivery {
     try {
       if (attempts > 0) await this.ports.server.writeHistory(record.id, []);
       else if (!opening && !(await this.clear(record))) return;
-      prepared = opening?.prepared ?? (await this.builder.prepare(request, prompt, signal));
+      const inCall = record.launchedBy === "agent" ? prompt : undefined;
+      prepared = opening?.prepared ?? (await this.builder.prepare(request, inCall, signal));
       if (!opening?.copies && !signal.aborted) await this.builder.write(record, prepared);
       const isStopped = signal.aborted || !isActive(entry.record);
       // From here on the server may be running something that a cancel must abort.

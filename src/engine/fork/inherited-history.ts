@@ -19,6 +19,9 @@ import { attachmentsOf } from "./tool-result.ts";
 /** The result of calls that were still running, as the fork sees it. */
 export const IN_PROGRESS = "In progress when this conversation was forked.";
 
+/** The tool with which an agent forks itself. */
+export const LAUNCH_TOOL = "asyncagents_task";
+
 /** Parts that models read as text, by kind. */
 const SPOKEN_MARKS: ReadonlyMap<string, string> = new Map([
   ["compaction", "What did we do so far?"],
@@ -70,9 +73,12 @@ export function inheritedHistory(
 ): InheritedHistory {
   const { fromMessageID, upToMessageID, undoneFrom } = range;
   const present = withoutUndone(source, undoneFrom);
-  const end = upToMessageID === undefined ? present.length : positionOf(present, upToMessageID) + 1;
+  const end = upToMessageID === undefined ? source.length : positionOf(source, upToMessageID) + 1;
   const known = present.slice(0, end);
   const chosen = fromMessageID === undefined ? afterCompaction(known) : startingAt(known, fromMessageID);
+
+  const launching =
+    forkPrompt === undefined ? undefined : known.findLast(({ info }) => info.role === "assistant")?.info;
 
   let openCalls = 0;
   let leftOutFiles = 0;
@@ -94,7 +100,8 @@ export function inheritedHistory(
       case "text":
         return part.ignored || part.text === "" ? undefined : part;
       case "tool": {
-        const isOwnCall = forkPrompt !== undefined && part.state.input["prompt"] === forkPrompt;
+        const isOwnCall =
+          info === launching && part.tool === LAUNCH_TOOL && part.state.input["prompt"] === forkPrompt;
         // The call was running when it launched the fork, but may have ended before the conversation was read.
         const isOpen = isOwnCall || !isEnded(part);
         if (isOpen) openCalls++;
@@ -127,7 +134,7 @@ export function inheritedHistory(
     isWhole:
       fromMessageID === undefined &&
       undoneFrom === undefined &&
-      end === source.length &&
+      end >= present.length &&
       openCalls === 0 &&
       leftOutFiles === 0 &&
       leftOutPrompts === 0 &&

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Refusal } from "../../../../src/engine/errors.ts";
 import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
-import { IN_PROGRESS, inheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
+import { IN_PROGRESS, inheritedHistory, LAUNCH_TOOL } from "../../../../src/engine/fork/inherited-history.ts";
 import { NOTICE_MARK } from "../../../../src/engine/notices.ts";
 import { ABORTED, type Message, type Undone } from "../../../../src/engine/server-model.ts";
 import { recordedTurns } from "../../../support/recordings.ts";
@@ -96,11 +96,13 @@ describe("what a fork inherits", () => {
   });
 
   it("leaves the fork's own prompt out of its calls, and marks those as in progress", () => {
-    const launching = call("c1", { status: "running", input: { prompt: "Fork me.", fork: true } });
+    const launch = (id: string, input: Readonly<Record<string, unknown>>, facts = {}) =>
+      call(id, { input, ...facts }, LAUNCH_TOOL);
+    const launching = launch("c1", { prompt: "Fork me.", fork: true }, { status: "running" });
     const others = [
-      call("c2", { input: { prompt: "Another one." } }),
-      call("c3", { input: { filePath: "Fork me." } }),
-      call("c4", { input: { prompt: "Fork me." } }),
+      launch("c2", { prompt: "Another one." }),
+      launch("c3", { filePath: "Fork me." }),
+      launch("c4", { prompt: "Fork me." }),
     ];
     const source = [user("u1", "Fork me."), agent("a1", {}, launching, ...others)];
     const { messages, isWhole } = inheritedHistory(source, {}, "Fork me.");
@@ -111,9 +113,24 @@ describe("what a fork inherits", () => {
     const own = messages[1]?.parts.at(-1);
     assert.equal(own?.type === "tool" && own.state.status === "error" && own.state.error, IN_PROGRESS);
     assert.ok(!isWhole);
-    const ended = [user("u1", "Go."), agent("a1", {}, call("c4", { input: { prompt: "Fork me." } }))];
+    const ended = [user("u1", "Go."), agent("a1", {}, launch("c4", { prompt: "Fork me." }))];
     assert.ok(!inheritedHistory(ended, {}, "Fork me.").isWhole);
     assert.ok(inheritedHistory(ended, {}, "Fork it.").isWhole);
+  });
+
+  it("keeps other calls with the same prompt: those of other tools, and of earlier messages", () => {
+    const input = { prompt: "Fork me." };
+    const source = [
+      user("u1", "Go."),
+      agent("a1", {}, call("c1", { input }, LAUNCH_TOOL)),
+      agent("a2", {}, call("c2", { input }, "task"), call("c3", { input }, LAUNCH_TOOL)),
+      agent("a3", {}, call("c4", { input }, LAUNCH_TOOL)),
+    ];
+    const { messages } = inheritedHistory(source, { upToMessageID: "a2" }, "Fork me.");
+    const inputs = messages.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === "tool" ? [part.state.input] : [])),
+    );
+    assert.deepEqual(inputs, [input, input, {}]);
   });
 
   it("is not complete if the last message is still being written", () => {
@@ -142,7 +159,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(words({ messageID: "u9" }), source);
     assert.ok(!inheritedHistory(source, { undoneFrom: { messageID: "u2" } }).isWhole);
     assert.throws(
-      () => inheritedHistory(source, { upToMessageID: "u2", undoneFrom: { messageID: "u2" } }),
+      () => inheritedHistory(source, { fromMessageID: "u2", undoneFrom: { messageID: "u2" } }),
       refused,
     );
   });
