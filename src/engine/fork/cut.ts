@@ -33,7 +33,7 @@ export interface CutHistory {
   readonly messages: readonly Message[];
   /** The messages left out, the oldest first. */
   readonly removed: readonly Message[];
-  /** The shortened results in the messages that are kept, the oldest first. */
+  /** The shortened results of the calls that are kept, the oldest first. */
   readonly shortened: readonly ShortenedResult[];
   /** How many messages were shortened in the middle. */
   readonly shortenedMessages: number;
@@ -66,13 +66,13 @@ export async function cutHistory(
   const { messages, calls, charsLeftOut } = shortenResults(source.messages, maxToolResultChars);
 
   const describe = (fitted: FittedMessages): CutHistory => {
-    const removed = new Set(fitted.removed.map(({ info }) => info.id));
+    const kept = new Set(fitted.messages.flatMap(callKeys));
     const before = scales.sum(messages);
     return {
       source,
       limits,
       ...fitted,
-      shortened: calls.filter(({ messageID }) => !removed.has(messageID)),
+      shortened: calls.filter(({ messageID, callID }) => kept.has(callKey(messageID, callID))),
       tokensBefore: {
         tokens: before.tokens + estimateTokens(charsLeftOut),
         isEstimate: before.isEstimate || charsLeftOut > 0,
@@ -89,6 +89,15 @@ export async function cutHistory(
     reserved = Math.ceil(needed * (1 + OPENING_MARGIN));
     cut = describe(await fitMessages(messages, Math.max(0, maxTokens - reserved), scales));
   }
+}
+
+function callKeys({ info, parts }: Message): readonly string[] {
+  return parts.flatMap((part) => (part.type === "tool" ? [callKey(info.id, part.callID)] : []));
+}
+
+/** Identifies a call. Its ID alone may not be unique. */
+function callKey(messageID: string, callID: string): string {
+  return `${messageID}/${callID}`;
 }
 
 /** Whether part of the history is missing. */

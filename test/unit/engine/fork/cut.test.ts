@@ -208,12 +208,20 @@ describe("the token limit of a fork", () => {
   });
 
   it("keeps the first and the last parts of a newest answer with many parts", async () => {
-    const parts = Array.from({ length: 200 }, (_, n) => call(`c${n}`, { output: "r".repeat(1_000) }));
+    const parts = Array.from({ length: 200 }, (_, n) => call(`c${n}`, { output: "r".repeat(2_000) }));
     const image = file("image/png", "data:image/png;base64,AAAA");
     const newest = agent("a1", {}, "I begin.", ...parts.slice(0, 100), image, ...parts.slice(100), "I end.");
-    const result = await cut({ messages: [user("u1", "Go."), newest], limits: { maxTokens: 20_000 } });
+    const result = await cut({
+      messages: [user("u1", "Go."), newest],
+      limits: { maxTokens: 20_000, maxToolResultChars: 1_000 },
+    });
     assert.deepEqual(ids(result.messages), ["u1", "a1"]);
     const kept = result.messages[1] as Message;
+    const calls = kept.parts.flatMap((part) => (part.type === "tool" ? [part.callID] : []));
+    assert.deepEqual(
+      result.shortened.map(({ callID }) => callID),
+      calls,
+    );
     assert.match(
       words(kept),
       /^I begin\.\nr+\n[^]*\[… left out here: 18\d tool calls, 1 files …\][^]*I end\.$/,
