@@ -115,6 +115,8 @@ export type ToolState =
       readonly output: string;
       /** Images and documents that belong to the output. */
       readonly attachments?: readonly AttachedFile[] | undefined;
+      /** Set if models are no longer sent the output. */
+      readonly isCleared?: boolean | undefined;
       readonly title: string;
       readonly metadata?: Readonly<Record<string, unknown>> | undefined;
       readonly start: number;

@@ -191,9 +191,13 @@ const toolState = z.discriminatedUnion("status", [
       attachments: z.optional(z.array(z.object(attachedFile))),
       title: z.string(),
       metadata: z.optional(unknownRecord),
-      time: span,
+      time: z.object({ start: z.number(), end: z.number(), compacted: z.optional(z.number()) }),
     }),
-    ({ time, ...state }): ToolState => ({ ...state, ...time }),
+    ({ time: { compacted, ...time }, ...state }): ToolState => ({
+      ...state,
+      ...time,
+      ...(compacted && { isCleared: true }),
+    }),
   ),
   read(
     z.object({

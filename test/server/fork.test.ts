@@ -445,6 +445,29 @@ describe("Forks", () => {
       assert.deepEqual(results, [results[0], results[0], results[0]]);
     });
 
+    it("no result that OpenCode cleared, in any way", async () => {
+      await forks.seed(spoken(user("u", "Look."), agent("a", {}, call("c", { output: "An old result." }))));
+      const path = `/session/${forks.parent}/message`;
+      const [, { parts } = { parts: [] }] = (await (await forks.server.fetch(path)).json()) as {
+        parts: { id: string; messageID: string; state: { time: object } }[];
+      }[];
+      const [part] = parts;
+      assert.ok(part);
+      const { state } = part;
+      const cleared = { ...part, state: { ...state, time: { ...state.time, compacted: Date.now() } } };
+      const response = await forks.server.fetch(`${path}/${part.messageID}/part/${part.id}`, {
+        method: "PATCH",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(cleared),
+      });
+      assert.ok(response.ok);
+      for (const way of WAYS)
+        assert.equal(
+          callsIn((await forks.forked(way)).heard)[0]?.result,
+          "[Old tool result content cleared]",
+        );
+    });
+
     it("nothing that the user undid, in any way, and no undone prompt to start from", async () => {
       await forks.say("Keep this.");
       await forks.say("Undo this.");

@@ -19,6 +19,9 @@ import { attachmentsOf } from "./tool-result.ts";
 /** The result of calls that were still running, as the fork sees it. */
 export const IN_PROGRESS = "In progress when this conversation was forked.";
 
+/** What models are told in place of a result that OpenCode no longer sends, to save tokens. */
+const CLEARED = "[Old tool result content cleared]";
+
 /** The tool with which an agent forks itself. */
 export const LAUNCH_TOOL = "asyncagents_task";
 
@@ -242,6 +245,8 @@ function isEnded({ state }: ToolPart): boolean {
 /** A call with the result that models get. */
 function asSent(part: ToolPart): ToolPart {
   const { state } = part;
+  if (state.status === "completed" && state.isCleared)
+    return { ...part, state: { ...state, output: CLEARED, attachments: undefined } };
   if (state.status !== "error" || state.partialOutput === undefined) return part;
   const { input, partialOutput: output, start, end } = state;
   return { ...part, state: { status: "completed", input, output, title: "", start, end } };

@@ -84,6 +84,28 @@ describe("Event decoder", () => {
     assert.equal(outputOf({ output: "3 tests" }), undefined);
   });
 
+  it("reads that a result was cleared", () => {
+    const { decode } = decoder();
+    const isCleared = (time: object): unknown => {
+      const state = {
+        status: "completed",
+        input: {},
+        output: "",
+        title: "",
+        time: { start: 1, end: 2, ...time },
+      };
+      const place = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "tool", callID: "call" };
+      const event = decode({
+        type: "message.part.updated",
+        properties: { part: { ...place, tool: "read", state } },
+      });
+      const read = event?.type === "part-changed" && event.part.type === "tool" && event.part.state;
+      return read && read.status === "completed" && read.isCleared;
+    };
+    assert.equal(isCleared({ compacted: 3 }), true);
+    assert.equal(isCleared({}), undefined);
+  });
+
   it("puts the server's own words into facts: why a call was refused, and which subagent it launched", () => {
     const { decode } = decoder();
     const place = { id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "tool", callID: "call" };

@@ -71,6 +71,16 @@ describe("what a fork inherits", () => {
     });
   });
 
+  it("says of a result that OpenCode cleared what its models are told, and has no files of it", () => {
+    const attachments = [{ mime: "image/png", url: "data:image/png;base64,iVBORw0KGgo=" }];
+    const cleared = call("c1", { output: "old ".repeat(9), attachments, isCleared: true });
+    const [message] = inheritedHistory([agent("a1", {}, cleared)]).messages;
+    const state = message?.parts[0]?.type === "tool" && message.parts[0].state;
+    assert.ok(state && state.status === "completed");
+    assert.equal(state.output, "[Old tool result content cleared]");
+    assert.equal(state.attachments, undefined);
+  });
+
   it("marks a call in flight as in progress, and keeps the rest of its message", () => {
     const source = [
       user("u1", "Go."),
