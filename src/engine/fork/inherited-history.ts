@@ -50,6 +50,8 @@ export interface InheritedHistory {
   readonly messages: readonly Message[];
   /** How many calls had no result yet. */
   readonly openCalls: number;
+  /** Whether one of them launched the fork. */
+  readonly hasLaunch: boolean;
   /** How many files were too large to be inherited. */
   readonly leftOutFiles: number;
   /** Whether the server's own copy of the source would show a model the same. */
@@ -85,7 +87,7 @@ export function inheritedHistory(
 
   let openCalls = 0;
   let leftOutFiles = 0;
-  let leftOutPrompts = 0;
+  let hasLaunch = false;
   const withSmallFiles = (part: ToolPart): ToolPart => {
     const { state } = part;
     const large = attachmentsOf(state).filter(isTooLarge);
@@ -110,7 +112,7 @@ export function inheritedHistory(
         if (isOpen) openCalls++;
         const call = isOpen ? closed(part, info) : withSmallFiles(asSent(part));
         if (!isOwnCall) return call;
-        leftOutPrompts++;
+        hasLaunch = true;
         return withoutPrompt(call);
       }
       case "file":
@@ -133,6 +135,7 @@ export function inheritedHistory(
   return {
     messages,
     openCalls,
+    hasLaunch,
     leftOutFiles,
     isWhole:
       fromMessageID === undefined &&
@@ -140,7 +143,6 @@ export function inheritedHistory(
       end >= present.length &&
       openCalls === 0 &&
       leftOutFiles === 0 &&
-      leftOutPrompts === 0 &&
       !known.some(isBeingWritten) &&
       !chosen.some(hasReasoning),
     sourceEvents: source.reduce((count, { parts }) => count + 1 + parts.length, 0),

@@ -51,7 +51,7 @@ function framing({ source, messages }: CutHistory, { sourceTitle, carriesOn }: F
     "Your task is the last prompt alone; carry it out, and do not go on with other work of that conversation.",
     ...(source.openCalls > 0
       ? [
-          "A call that is said to be in progress belongs to that conversation, which carries it on (one of them started you): do not repeat it.",
+          `A call that is said to be in progress belongs to that conversation, which carries it on${source.hasLaunch ? " (one of them started you)" : ""}: do not repeat it.`,
         ]
       : []),
   ].join(" ");

@@ -124,7 +124,14 @@ export function inOrder(...messages: readonly Message[]): readonly Message[] {
 }
 
 export function history(...messages: readonly Message[]): InheritedHistory {
-  return { messages, openCalls: 0, leftOutFiles: 0, isWhole: true, sourceEvents: messages.length };
+  return {
+    messages,
+    openCalls: 0,
+    hasLaunch: false,
+    leftOutFiles: 0,
+    isWhole: true,
+    sourceEvents: messages.length,
+  };
 }
 
 export function ids(messages: readonly Message[]): string[] {

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { cutHistory, type CutHistory } from "../../../../src/engine/fork/cut.ts";
 import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
-import { inheritedHistory, type InheritedHistory } from "../../../../src/engine/fork/inherited-history.ts";
+import {
+  inheritedHistory,
+  LAUNCH_TOOL,
+  type InheritedHistory,
+} from "../../../../src/engine/fork/inherited-history.ts";
 import { planFork, type ForkOptions } from "../../../../src/engine/fork/plan.ts";
 import { forkPreamble, PREAMBLE_LENGTH } from "../../../../src/engine/fork/preamble.ts";
 import { forkPreview } from "../../../../src/engine/fork/preview.ts";
@@ -20,6 +24,7 @@ function turns(count: number, output = "done"): Message[] {
   ]).flat();
 }
 
+const launch = call("c", { status: "running", input: { prompt: "Fork me." } }, LAUNCH_TOOL);
 const inFlight = agent("a", { completed: undefined }, call("c", { status: "running" }, "asyncagents_task"));
 
 describe("the preamble of a fork", () => {
@@ -33,6 +38,13 @@ describe("the preamble of a fork", () => {
   it("warns against repeating calls in progress", async () => {
     const preamble = forkPreamble(await cut(inheritedHistory([...turns(1), user("u", "Fork."), inFlight])));
     assert.match(preamble, /in progress belongs to that conversation, .*do not repeat it/);
+  });
+
+  it("says that one of these calls started the fork only if one did", async () => {
+    const messages = [...turns(1), user("u", "Fork."), agent("a", { completed: undefined }, launch)];
+    const said = async (prompt?: string) => forkPreamble(await cut(inheritedHistory(messages, {}, prompt)));
+    assert.match(await said("Fork me."), /which carries it on \(one of them started you\): do not repeat it/);
+    assert.match(await said(), /which carries it on: do not repeat it/);
   });
 
   it("says that the conversation was empty", async () => {

@@ -15,6 +15,7 @@ describe("what a fork inherits", () => {
     assert.deepEqual(history, {
       messages: [],
       openCalls: 0,
+      hasLaunch: false,
       leftOutFiles: 0,
       isWhole: true,
       sourceEvents: 0,
