@@ -1,3 +1,5 @@
+import { head } from "../engine/fork/excerpt.ts";
+
 const MAX_CHARS = 500;
 
 /** Describes the body of an error response in one line. */
@@ -6,7 +8,7 @@ export function describeServerError(body: unknown): string {
   const { message: dataMessage, path, issues } = asRecord(data);
   const text = firstText(dataMessage, message, describeIssues(issues), name, body) ?? "no reason given";
   const where = firstText(path);
-  const line = text.replace(/\s+/g, " ").slice(0, MAX_CHARS);
+  const line = head(text.replace(/\s+/g, " "), MAX_CHARS);
   return where ? `${line} (in ${where})` : line;
 }
 

@@ -1,8 +1,9 @@
+import { head } from "../engine/fork/excerpt.ts";
 import { SHOWN_LENGTH } from "../engine/search.ts";
 import type { Excerpt } from "./output.ts";
 
 export function excerpt(text: string): Excerpt {
-  return { text: text.slice(0, SHOWN_LENGTH), total: text.length };
+  return { text: head(text, SHOWN_LENGTH), total: text.length };
 }
 
 /** Like {@link excerpt}, but cuts only between lines. */

@@ -1,4 +1,5 @@
 import type { CallPreview, CallQuestion } from "../engine/call-preview.ts";
+import { head } from "../engine/fork/excerpt.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { cancelTargets } from "./cancel.ts";
@@ -95,7 +96,7 @@ function launchQuestion(input: ToolInput, context: TargetContext): CallQuestion 
   return {
     title: steered === undefined ? launches : sentence("Send a message to a background task?"),
     facts: facts.filter((fact) => fact !== false),
-    prompt: prompt.slice(0, PROMPT_EXCERPT),
+    prompt: head(prompt, PROMPT_EXCERPT),
     notes: isCut ? [sentence("… the prompt has {0} characters in total.", prompt.length)] : [],
     tasks: [],
   };

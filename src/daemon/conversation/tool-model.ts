@@ -1,5 +1,6 @@
 import type { Message, ToolPart } from "../../engine/server-model.ts";
 import { countMatches } from "../../engine/find-text.ts";
+import { head } from "../../engine/fork/excerpt.ts";
 import { title, visible } from "../../engine/plain-text.ts";
 import { diffLines, diffRuns } from "../../protocol/diff-lines.ts";
 import { excerpt, excerptOfLines } from "../../protocol/excerpt.ts";
@@ -58,7 +59,7 @@ function toolTitle({ tool, state }: ToolPart, folder: string | undefined): strin
     TITLE_FIELDS.map((field) => state.input[field]).find((value) => typeof value === "string") ||
     questionsOf(state.input)[0]?.question;
   if (typeof found !== "string" || found === "") return undefined;
-  return title(relativePath(found, folder)).slice(0, TITLE_LENGTH);
+  return head(title(relativePath(found, folder)), TITLE_LENGTH);
 }
 
 /** The tool call with that ID. */

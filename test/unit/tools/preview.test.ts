@@ -68,6 +68,10 @@ describe("what a call of a tool would do", () => {
     });
   });
 
+  it("shows no half of a character at the end of a long prompt", () => {
+    assert.equal(asked("task", { prompt: `${"x".repeat(999)}😀 and more` }).prompt, "x".repeat(999));
+  });
+
   it("is a launch of which only the prompt is known; a short one is shown as a whole", () => {
     const prompt = "x".repeat(1_000);
     const launch = { title: "Launch a background task?", facts: [], notes: [], tasks: [] };
