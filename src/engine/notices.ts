@@ -217,6 +217,8 @@ export class Notices implements Disposable {
         state: "skipped",
         reason: english(sentence("The worktree of the parent session no longer exists.")),
       };
+    // Until its worktree is set up, the parent can't work. The notice is tried again.
+    if (wakes) this.state.worktrees.requireSetUp(parentID);
 
     const [recent, isBusy, result, changes] = await Promise.all([
       this.server.messages(parentID, TURN_WINDOW),

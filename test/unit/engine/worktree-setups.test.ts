@@ -93,6 +93,32 @@ describe("The setup of a worktree", () => {
     assert.equal(window.engine.get(id)?.status, "resumed");
   });
 
+  it("keeps the end of a subtask from waking a task whose worktree is made again", async () => {
+    const id = await completed();
+    const { id: subtask } = await window.engine.launch({
+      prompt: "Work.",
+      parentSessionID: id,
+      launchedBy: "agent",
+      isolation: "worktree",
+    });
+    await settled();
+    finishSetup();
+    await settled();
+    await window.engine.worktreeWork.remove(id);
+    const making = window.engine.worktreeWork.remake(id);
+    await settled();
+    const before = prompts(id);
+    server.finish(subtask, "Done.");
+    await clock.advance(10_000);
+    assert.equal(window.engine.get(subtask)?.status, "completed");
+    assert.equal(prompts(id), before);
+    finishSetup();
+    await making;
+    await clock.advance(60_000);
+    assert.equal(prompts(id), before + 1);
+    assert.equal(window.engine.get(subtask)?.notice.state, "delivered");
+  });
+
   it("doesn't keep other tasks from being launched", async () => {
     const id = await completed();
     await window.engine.worktreeWork.remove(id);
