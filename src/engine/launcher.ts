@@ -6,6 +6,7 @@ import type { Catalog } from "./catalog.ts";
 import { invalidArgument, messageOf, Refusal } from "./errors.ts";
 import type { ForkBuilder, ForkOpening, ForkRequest } from "./fork/builder.ts";
 import type { ForkDelivery } from "./fork/delivery.ts";
+import { withoutUndone } from "./fork/inherited-history.ts";
 import { freshID } from "./ids.ts";
 import { ServerFailure, type EnginePorts, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
@@ -349,8 +350,9 @@ export class Launcher {
   }
 
   private async newestMessageID(sessionID: string): Promise<string | undefined> {
-    const [newest] = await this.parts.server.messages(sessionID, 1);
-    return newest?.info.id;
+    const undoneFrom = this.registry.session(sessionID)?.undoneFrom;
+    const messages = await this.parts.server.messages(sessionID, undoneFrom ? undefined : 1);
+    return withoutUndone(messages, undoneFrom).at(-1)?.info.id;
   }
 }
 

@@ -487,6 +487,13 @@ describe("Forks", () => {
         () => forks.launch({ fork: { sourceSessionID, fromMessageID: undone } }),
         /isn't in the forked part of the conversation/,
       );
+      // The next prompt removes what was undone, also for a fork that began before.
+      const failing = { status: 400, body: { error: { message: "No." } } };
+      const { id } = await forks.launch({ prompt: carryOn(failing) });
+      await forks.ended({ id });
+      await forks.say("Later.");
+      const again = await forks.engine.retry(id);
+      assert.deepEqual(saidIn((await forks.received(again)).heard), ["User: Keep this.", "Agent: Yes."]);
     });
 
     it("exactly what the preview showed", async () => {
