@@ -1,6 +1,6 @@
 import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskEngine } from "../engine/engine.ts";
-import { formerMode } from "../git/former-mode.ts";
+import { FormerModes } from "../git/former-modes.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
@@ -28,6 +28,7 @@ export function createFolderCalls({
   connecting,
   plugin,
 }: FolderParts): FolderCalls {
+  const formerModes = new FormerModes();
   const folderOf = (sessionID: string): string => engine.worktreeWork.directoryOf(sessionID) ?? directory;
   const others: Omit<FolderCalls, keyof EngineCalls> = {
     worktreeChanges: (...args) => engine.worktreeWork.changes(...args),
@@ -53,7 +54,7 @@ export function createFolderCalls({
       return request && inWords(request, folderOf(request.sessionID), await engine.toolInput(request));
     },
     planRevert: (id, change, file) =>
-      planRevert(engine, id, change, file, (path) => formerMode(folderOf(id), path)),
+      planRevert(engine, id, change, file, (path) => formerModes.of(folderOf(id), path)),
     ensureSession: () => session.ensure(),
 
     join: () => connecting.join(),

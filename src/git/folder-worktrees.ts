@@ -78,9 +78,10 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async takeUp(worktrees: readonly TaskWorktree[]): Promise<ReadonlyMap<string, string>> {
-    for (const [name, error] of await cleanUpUnfinished(this.folder))
+    const unfinished = await cleanUpUnfinished(this.folder);
+    const unclaimed = await removeUnclaimed(this.folder, new Set(worktrees.map(({ name }) => name)));
+    for (const [name, error] of [...unfinished, ...unclaimed])
       this.logger.warn(`Couldn't remove the unfinished worktree ${name}: ${messageOf(error)}`);
-    await removeUnclaimed(this.folder, new Set(worktrees.map(({ name }) => name)));
     if (worktrees.length === 0) return new Map();
     const all = await listRefs(this.folder, refs.allBases);
     const bases = new Map(all.map(({ ref, commit }) => [ref, commit]));

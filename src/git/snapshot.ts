@@ -126,12 +126,12 @@ async function addIfThere(
   if (files.length > 0) await addPaths(repository, joined(files), indexing);
 }
 
-/** A folder can be deleted in the meantime. */
+/** A folder can be deleted in the meantime, and one that can't be listed must not make everything fail. */
 async function entriesOf(folder: Buffer): Promise<readonly Dirent<Buffer>[]> {
   try {
     return await readdir(folder, { encoding: "buffer", withFileTypes: true });
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return [];
+    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(codeOf(error))) return [];
     throw error;
   }
 }

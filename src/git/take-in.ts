@@ -1,4 +1,5 @@
 import { isForUser, type BringBackPlan } from "../engine/bring-back.ts";
+import { UserFacingError } from "../engine/errors.ts";
 import type { TaskWorktree } from "../engine/task.ts";
 import { changedFiles } from "./changed-files.ts";
 import { fewAtOnce } from "./few-at-once.ts";
@@ -23,11 +24,17 @@ export async function takeIn({ name, directory, base }: TaskWorktree, plan: Brin
     .map(({ path }) => path)
     .filter((path) => !moved.some((name) => path.includes(name)))
     .filter((path) => !left.some((one) => `${path}/`.startsWith(`${one}/`)));
-  const files = await fewAtOnce(
-    paths,
-    async (path) => [path, await contents(inWorktree, path, "markers")] as const,
-  );
-  await writeBack(inWorktree, new Map(files));
+  const files = await fewAtOnce(paths, async (path) => {
+    try {
+      return [[path, await contents(inWorktree, path, "markers")] as const];
+    } catch (error) {
+      if (!(error instanceof UserFacingError)) throw error;
+      // It can't be written, such as a repository that the user added to the index.
+      left.push(path);
+      return [];
+    }
+  });
+  await writeBack(inWorktree, new Map(files.flat()));
   // From here on, what the agent does is compared with the folder's state that it was given.
   const given = left.length === 0 ? plan.mine : await withFilesOf(root, { tree: plan.mine, base, left });
   const newBase = await commitTree(root, given, [base]);
@@ -40,9 +47,12 @@ async function withFilesOf(
   root: string,
   { tree, base, left }: { readonly tree: string; readonly base: string; readonly left: readonly string[] },
 ): Promise<string> {
-  const files = parts(await git(root, ["ls-tree", "-r", "-z", "--full-tree", base, "--", ...left]));
-  const without = left.map((path) => `0 ${"0".repeat(tree.length)}\t${path}`);
-  const input = [...without, ...files].map((entry) => `${entry}\0`).join("");
+  const list = ["ls-tree", "-r", "-z", "--full-tree"];
+  // A file on one side can be a folder on the other.
+  const present = parts(await git(root, [...list, "--name-only", tree, "--", ...left]), "latin1");
+  const files = parts(await git(root, [...list, base, "--", ...left]), "latin1");
+  const without = present.map((path) => `0 ${"0".repeat(tree.length)}\t${path}`);
+  const input = Buffer.from([...without, ...files].map((entry) => `${entry}\0`).join(""), "latin1");
   return withTemporaryIndex(async (env) => {
     await git(root, ["read-tree", tree], { env });
     await git(root, ["update-index", "-z", "--replace", "--add", "--index-info"], { env, input });

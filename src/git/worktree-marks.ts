@@ -38,15 +38,23 @@ export async function isOfOtherFolder(ours: OurWorktree, folder: string): Promis
   return mark !== undefined && mark.folder !== folder && existsSync(mark.folder);
 }
 
-/** Removes what earlier processes have made for tasks of the folder that don't exist. */
-export async function removeUnclaimed(folder: string, names: ReadonlySet<string>): Promise<void> {
+/**
+ * Removes what earlier processes have made for tasks of the folder that don't exist. Resolves to the names of those that
+ * can't be removed, each with the error.
+ */
+export async function removeUnclaimed(
+  folder: string,
+  names: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, unknown>> {
+  const failed = new Map<string, unknown>();
   for (const ours of (await ourWorktrees(await findRepository(folder))).values()) {
     const mark = await readMark(ours);
     if (mark?.folder !== folder || mark.unclaimedBy === undefined || isAtWork(mark.unclaimedBy)) continue;
     const { name } = ours;
     if (names.has(name)) await claim(folder, name);
-    else await removeUnused(folder, name);
+    else await removeUnused(folder, name).catch((error: unknown) => failed.set(name, error));
   }
+  return failed;
 }
 
 /** Removes a worktree that no task has. Only if something has changed in it, its state is kept. */

@@ -71,4 +71,42 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
     assert.equal(again.files.find(({ path }) => path === "text.txt")?.added, 1);
     assert.equal(gitIn(directory, "show", `${base}:mine.txt`), "mine\n");
   });
+
+  it("keeps a folder of the user's in conflict with a file of the agent's in its place", async () => {
+    const repository = new ARepository().commit({ "text.txt": LINES });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "AGENT"), place: "agent\n" });
+    repository.write({ "text.txt": LINES.replace("five", "MINE"), "place/inside.txt": "mine\n" });
+    const plan = await worktrees.planBringBack(made, new Map());
+    const base = await worktrees.takeIn(made, plan);
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "BOTH") });
+    const again = await worktrees.planBringBack({ ...made, base }, new Map());
+    assert.deepEqual(Object.keys(conflictsOf(again)), ["place"]);
+    assert.deepEqual(
+      again.files.map(({ path }) => path),
+      ["place", "text.txt"],
+    );
+  });
+
+  it("is given also if the user added a repository to the index", async () => {
+    const repository = new ARepository().commit({ "text.txt": LINES });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "AGENT") });
+    repository.write({ "text.txt": LINES.replace("five", "MINE"), "inner/file.txt": "mine\n" });
+    const inner = join(repository.root, "inner");
+    gitIn(inner, "init", "--quiet");
+    gitIn(inner, "add", ".");
+    gitIn(inner, "commit", "--quiet", "--message=Inner");
+    gitIn(repository.root, "add", "inner");
+    const plan = await worktrees.planBringBack(made, new Map());
+    const base = await worktrees.takeIn(made, plan);
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "BOTH") });
+    const again = await worktrees.planBringBack({ ...made, base }, new Map());
+    assert.deepEqual(
+      again.files.map(({ path }) => path),
+      ["text.txt"],
+    );
+  });
 });

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { formerMode } from "../../../src/git/former-mode.ts";
+import { FormerModes } from "../../../src/git/former-modes.ts";
 import { makeRepository } from "../../support/repository.ts";
 import { tempDir } from "../../support/temp.ts";
 
 describe("the mode of a file that was deleted", () => {
+  const formerMode = (directory: string, path: string) => new FormerModes().of(directory, path);
+
   it("is that of the last commit, also if the file is gone from the index and with its folder", async () => {
     const { directory, git, write } = makeRepository();
     const at = (name: string): string => join(directory, name);
@@ -18,10 +20,9 @@ describe("the mode of a file that was deleted", () => {
     write("untracked.sh", "echo\n");
     git("rm", "--quiet", "removed.sh");
     for (const name of ["tools", "link", "[a].txt", "untracked.sh"]) rmSync(at(name), { recursive: true });
-    const modes = ["tools/run.sh", "removed.sh", "link", "[a].txt", "untracked.sh", "there.sh"].map((name) =>
-      formerMode(directory, at(name)),
-    );
-    assert.deepEqual(await Promise.all(modes), [
+    const modes = new FormerModes();
+    const asked = ["tools/run.sh", "removed.sh", "link", "[a].txt", "untracked.sh", "there.sh"];
+    assert.deepEqual(await Promise.all(asked.map((name) => modes.of(directory, at(name)))), [
       "100755",
       "100755",
       "120000",
@@ -29,6 +30,10 @@ describe("the mode of a file that was deleted", () => {
       undefined,
       undefined,
     ]);
+    assert.equal(await modes.of(at("tools"), at("tools/run.sh")), undefined);
+    write("there.sh", "echo\n");
+    rmSync(at("there.sh"));
+    assert.equal(await modes.of(directory, at("there.sh")), "100755");
   });
 
   it("is unknown outside of a repository, and before the first commit", async () => {
