@@ -103,12 +103,18 @@ export class Relaunch {
         "session-gone",
         sentence("The prompt of task {0} no longer exists. Launch a new task instead.", shortID(id)),
       );
-    return {
+    const fork = forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions };
+    const again = {
       ...sameTask(record),
       prompt: answerText(message),
       files: message.parts.filter((part) => part.type === "file"),
-      fork: forkedFrom === undefined ? undefined : { sourceSessionID: forkedFrom, ...forkOptions },
     };
+    const end = fork?.upToMessageID ?? record.parentMessageID;
+    if (!fork || fork.sourceSessionID !== record.parentSessionID || end === undefined)
+      return { ...again, fork };
+    if (await this.server.message(fork.sourceSessionID, end)) return { ...again, fork };
+    // The user has undone it since, so the conversation is inherited as it is now.
+    return { ...again, parentMessageID: undefined, fork: { ...fork, upToMessageID: undefined } };
   }
 }
 

@@ -61,7 +61,7 @@ export const storedSession = z.object({
   cost: z.optional(z.number()),
   tokens: z.optional(tokens),
   permission: z.optional(z.unknown()),
-  revert: z.nullish(z.object({ messageID: z.string(), partID: z.optional(z.string()) })),
+  revert: z.catch(z.nullish(z.object({ messageID: z.string(), partID: z.optional(z.string()) })), undefined),
   time: z.object({ created: z.number(), updated: z.number(), archived: z.optional(z.number()) }),
 });
 
@@ -188,7 +188,7 @@ const toolState = z.discriminatedUnion("status", [
       status: z.literal("completed"),
       input: unknownRecord,
       output: z.string(),
-      attachments: z.optional(z.array(z.object(attachedFile))),
+      attachments: z.catch(z.optional(z.array(z.object(attachedFile))), undefined),
       title: z.string(),
       metadata: z.optional(unknownRecord),
       time: z.object({ start: z.number(), end: z.number(), compacted: z.optional(z.number()) }),

@@ -49,9 +49,12 @@ export function plainTerminalText(text: string): string {
 function redrawn(text: string): string {
   if (!text.includes("\r")) return text;
   return text
-    .replace(/\r+\n/g, "\n")
-    .replace(/[^\n]*\r(?=[^\n])/g, "")
-    .replace(/\r/g, "");
+    .split("\n")
+    .map((line) => {
+      const drawn = line.replace(/\r+$/, "");
+      return drawn.slice(drawn.lastIndexOf("\r") + 1);
+    })
+    .join("\n");
 }
 
 function restyled(style: Style, parameters: string): Style {

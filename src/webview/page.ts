@@ -32,7 +32,7 @@ export class Page {
       // The page may have asked for this before it got the newest entries again.
       if (before !== undefined && before !== this.conversation.oldest?.id) return;
       if (before === undefined) {
-        this.pendingReading ??= this.state.current.reading;
+        if (!this.conversation.isEmpty) this.pendingReading ??= this.state.current.reading;
         this.conversation.reset(entries, earlier);
       } else this.conversation.prepend(entries, earlier);
       this.didLoad();

@@ -19,7 +19,7 @@ export class RequestCard {
   /** `onDidEdit` is called with the user's input, so that it can be kept. */
   constructor(
     private readonly context: Context,
-    readonly request: RequestView,
+    public request: RequestView,
     draft: ReplyDraft | undefined,
     private readonly onDidEdit: (draft: ReplyDraft) => void,
   ) {
@@ -59,6 +59,7 @@ export class RequestCard {
 
   /** Shows the whole command and the reason, which may become known after the request; returns whether that is new. */
   update(request: RequestView): boolean {
+    this.request = request;
     if (request.kind !== "permission") return false;
     const { subjects, reason } = request;
     const shown = [...this.subjects.children].map(({ textContent }) => textContent);

@@ -671,6 +671,22 @@ describe("Forks", () => {
         await forks.ended(again);
       });
 
+      it(`by ${way}: is forked from what is left when it is retried and its last message is gone`, async () => {
+        await forks.say("Hi.");
+        await forks.say("Undone.");
+        forks.use(way);
+        const failing = { status: 400, body: { error: { message: "No." } } };
+        const { id } = await forks.launch({ prompt: carryOn(failing) });
+        assert.equal((await forks.ended({ id })).status, "error");
+        const undone = (await forks.real.messages(forks.parent))[2]?.info.id;
+        await forks.post(`/session/${forks.parent}/revert`, { messageID: undone });
+        await forks.say("Later.");
+        const again = await forks.engine.retry(id);
+        const { heard } = await forks.received(again);
+        assert.deepEqual(saidIn(heard), ["User: Hi.", "Agent: Yes.", "User: Later.", "Agent: Yes."]);
+        await forks.ended(again);
+      });
+
       it(`by ${way}: keeps its first message when it is retried`, async () => {
         await forks.say("First.");
         await forks.say("Second.");

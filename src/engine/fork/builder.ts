@@ -14,7 +14,7 @@ import { forkPreview, type ForkPreview } from "./preview.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
 
 /** How long the server may take to store a conversation as text that it has accepted, and how often to look. */
-const STORING_MS = 5_000;
+const STORING_MS = 15_000;
 const LOOK_MS = 100;
 
 /** Which conversation a task inherits, and how much of it. */

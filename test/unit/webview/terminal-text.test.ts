@@ -30,5 +30,6 @@ describe("terminal text", () => {
 
   it("shows an overwritten line in its last state", () => {
     assert.equal(plainTerminalText("10%\r50%\r100%\nnext\r\nlast\r"), "100%\nnext\nlast");
+    assert.equal(plainTerminalText("50%\rlast\r\r"), "last");
   });
 });
