@@ -200,7 +200,7 @@ describe("What a command changed", () => {
     const id = await forkAsText(async (sessionID, sent) => {
       if (sent.parts.some(({ synthetic }) => !synthetic)) await prompt.call(server, sessionID, sent);
     });
-    await clock.advance(10_000);
+    await clock.advance(20_000);
     const { status, error } = window.engine.get(id) ?? {};
     assert.equal(status, "error");
     assert.match(error?.message ?? "", /accepted the conversation but didn't store it\. Retry it/);
