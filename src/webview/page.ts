@@ -56,6 +56,7 @@ export class Page {
         return request.asker === undefined ? title : this.context.l10n.t("{0}: {1}", title, request.asker);
       });
       if (titles.length > 0) this.announcer.say(titles.join("\n"));
+      this.announceState();
     },
     "reply-failed": ({ id, error }) => this.requests.fail(id, error),
     image: ({ path, ...image }) =>
@@ -233,8 +234,7 @@ export class Page {
     this.header.show(task);
     this.footer.show(task);
     this.showPlaceholder();
-    // A request says more, and must not be spoken over.
-    if (this.requests.element.hidden) this.announcer.sayState(task);
+    this.announceState();
   }
 
   private showGone(): void {
@@ -370,6 +370,11 @@ export class Page {
     const row = this.conversation.firstRow(reading.entryID)?.item.rows[reading.segment];
     if (row) this.list.restore({ row, top: reading.top });
     if (row || !this.conversation.hasEarlier) this.pendingReading = undefined;
+  }
+
+  private announceState(): void {
+    // A request says more, and must not be spoken over.
+    if (this.task && this.requests.element.hidden) this.announcer.sayState(this.task);
   }
 
   private note(text: string): void {

@@ -258,7 +258,8 @@ export class Review implements vscode.Disposable {
 /** As the daemon plans with it. */
 export function withText(present: Present): PresentText {
   if (present.kind !== "file") return present;
-  const { bytes, ...file } = { ...present, mode: undefined };
+  const { kind, bytes, isUnsaved } = present;
+  const file = { kind, isUnsaved };
   try {
     return { ...file, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {

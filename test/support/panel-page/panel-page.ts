@@ -235,6 +235,18 @@ export class PanelPage {
     this.session.find(at);
   }
 
+  /** Holds the page's next request for earlier messages until `ask()` is called in the page. */
+  async holdNextPage(): Promise<void> {
+    await this.page.evaluate(() => {
+      const { requestIdleCallback: later } = window;
+      window.requestIdleCallback = (ask) => {
+        window.requestIdleCallback = later;
+        Object.assign(window, { ask });
+        return 0;
+      };
+    });
+  }
+
   /** Hands the page the state of another one of its task. */
   takeOver(state: unknown): void {
     this.session.takeOver(state);

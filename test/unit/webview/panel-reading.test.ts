@@ -176,14 +176,7 @@ describe("reading the output panel", () => {
       transcript: () => new Promise((resolve) => (load = resolve)),
     });
     await panel.page.getByText("Loading the conversation").waitFor();
-    await panel.page.evaluate(() => {
-      const { requestIdleCallback: later } = window;
-      window.requestIdleCallback = (ask) => {
-        window.requestIdleCallback = later;
-        Object.assign(window, { ask });
-        return 0;
-      };
-    });
+    await panel.holdNextPage();
     load(transcript);
     await panel.page.getByText("The last needle").waitFor();
     await panel.page.keyboard.press("Control+f");

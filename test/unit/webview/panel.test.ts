@@ -584,8 +584,10 @@ describe("the output panel", () => {
       panel.setTask(running({ phase: "needs-permission" }));
       await panel.page.locator(".activity-text", { hasText: "Needs permission" }).waitFor();
       assert.equal(await announced(), "Run a Command: build\nRun a Command: build");
+      panel.setTask(fakeTask({ status: "cancelled" }));
       panel.setRequests([]);
       await card().first().waitFor({ state: "detached" });
+      assert.equal(await announced(), "Cancelled");
       assert.deepEqual(panel.calls, []);
     });
 
@@ -1170,14 +1172,7 @@ describe("the output panel", () => {
     let load = (_: FakeTranscript): void => undefined;
     await open(transcript, { transcript: () => new Promise((resolve) => (load = resolve)) });
     await text("Loading the conversation").waitFor();
-    await panel.page.evaluate(() => {
-      const { requestIdleCallback: later } = window;
-      window.requestIdleCallback = (ask) => {
-        window.requestIdleCallback = later;
-        Object.assign(window, { ask });
-        return 0;
-      };
-    });
+    await panel.holdNextPage();
     load(transcript);
     await until("the page to be about to ask", () => panel.page.evaluate<boolean>("'ask' in window"));
     // The page asks for what is before its oldest message, and gets the newest ones again before the answer.
@@ -1197,14 +1192,7 @@ describe("the output panel", () => {
     let load = (_: FakeTranscript): void => undefined;
     await open(transcript, { transcript: () => new Promise((resolve) => (load = resolve)) });
     await text("Loading the conversation").waitFor();
-    await panel.page.evaluate(() => {
-      const { requestIdleCallback: later } = window;
-      window.requestIdleCallback = (ask) => {
-        window.requestIdleCallback = later;
-        Object.assign(window, { ask });
-        return 0;
-      };
-    });
+    await panel.holdNextPage();
     load(transcript);
     await until("the page to be about to ask", () => panel.page.evaluate<boolean>("'ask' in window"));
     assert.ok(await panel.page.locator(".earlier").isVisible());
