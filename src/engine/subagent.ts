@@ -47,6 +47,10 @@ export function isTask(child: Child): child is Task {
   return child.launchedBy !== "other";
 }
 
+export function isCleared(child: Child): boolean {
+  return isTask(child) && child.clearedAt !== undefined;
+}
+
 /** Whether a child's session is running or about to run. */
 export function isRunning({ status }: Pick<Child, "status">): boolean {
   return status === "running" || status === "resumed";

@@ -1,4 +1,5 @@
 import { invalidArgument } from "../engine/errors.ts";
+import { isCleared } from "../engine/subagent.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { actOnEach, countTasks, nameFailed, nameTasks, readTarget, shortIDs } from "./own-tasks.ts";
 import { oneLine } from "./plain-text.ts";
@@ -51,8 +52,4 @@ export function clearTargets(input: ToolInput, context: TargetContext): readonly
   throw invalidArgument(
     `There is no parameter "${oneLine(other, MAX_NAME)}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,
   );
-}
-
-export function isCleared({ clearedAt }: Task): boolean {
-  return clearedAt !== undefined;
 }

@@ -1,9 +1,10 @@
 import type { CallPreview, CallQuestion } from "../engine/call-preview.ts";
 import { head } from "../engine/fork/excerpt.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
+import { isCleared } from "../engine/subagent.ts";
 import { isActive, type Task } from "../engine/task.ts";
 import { cancelTargets } from "./cancel.ts";
-import { clearTargets, isCleared } from "./clear.ts";
+import { clearTargets } from "./clear.ts";
 import { oneLine } from "./plain-text.ts";
 import { requireName } from "./runs.ts";
 import type { KnownTasks, TargetContext, ToolName } from "./tool.ts";

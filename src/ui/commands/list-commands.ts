@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { inform } from "../dialogs.ts";
-import type { Child } from "../../engine/subagent.ts";
+import { type Child, isCleared } from "../../engine/subagent.ts";
 import { type ListItem, pickAny } from "../quick-input.ts";
 import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import {
@@ -8,7 +8,6 @@ import {
   type ChildState,
   countStates,
   descendants,
-  isCleared,
   runningIn,
   waitsForUser,
 } from "../tree/family.ts";

@@ -1,13 +1,13 @@
 import * as vscode from "vscode";
 import { tokenSum } from "../../engine/budget.ts";
 import { timeOf } from "../../engine/ids.ts";
-import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask, isCleared } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { parsePanelMessage } from "../../protocol/output-guard.ts";
 import type { OverviewMessage, OverviewTask } from "../../protocol/overview.ts";
 import type { Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
-import { endOf, isCleared } from "../tree/family.ts";
+import { endOf } from "../tree/family.ts";
 import { startOfDay } from "../tree/groups.ts";
 import { connectionOf } from "./open-session.ts";
 import type { PanelParts } from "./output-panels.ts";

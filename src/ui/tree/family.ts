@@ -32,10 +32,6 @@ export function isAnswered(child: Child): boolean {
   return isTask(child) ? child.finalMessageID !== undefined : !isRunning(child) && child.tokens.output > 0;
 }
 
-export function isCleared(child: Child): boolean {
-  return isTask(child) && child.clearedAt !== undefined;
-}
-
 /** The number of children in each state. */
 export function countStates(children: readonly Child[]): Readonly<Record<ChildState, number>> {
   const counts = { waiting: 0, running: 0, error: 0, cancelled: 0, completed: 0 };

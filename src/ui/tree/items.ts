@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { type ConnectionState, describeFailure } from "../../engine/connection.ts";
-import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask, isCleared } from "../../engine/subagent.ts";
 import type { Phase, Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
@@ -15,7 +15,6 @@ import {
   type ChildState,
   countStates,
   isAnswered,
-  isCleared,
   isQueuedChild,
   runningDescendants,
   stateOf,

@@ -1,10 +1,10 @@
 import * as vscode from "vscode";
 import type { TaskChange } from "../../engine/registry.ts";
-import { isRunning, type Child, type SubagentChange } from "../../engine/subagent.ts";
+import { isRunning, type Child, type SubagentChange, isCleared } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
-import { ancestors, batchMembers, countDescendants, isCleared, isQueuedChild, stateOf } from "./family.ts";
+import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf } from "./family.ts";
 import { FirstLoad } from "./first-load.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";

@@ -1,10 +1,10 @@
 import * as vscode from "vscode";
 import type { OpenRequest } from "../../engine/engine.ts";
-import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask, isCleared } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folders } from "../folders/folders.ts";
-import { endOf, isCleared } from "./family.ts";
+import { endOf } from "./family.ts";
 
 const READ = "asyncagents.read";
 /** How many results that were read are stored one by one; older ones count as read. */
