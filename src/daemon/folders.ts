@@ -62,7 +62,10 @@ export class DaemonFolders {
       configure,
       close: () => {
         held.windows.delete(window);
-        this.followWindows(held);
+        const [last, ...others] = held.windows;
+        // Such as a window that was reloaded because of its new settings, and came before the old one had left.
+        if (last && others.length === 0) this.configure(held, ...last);
+        else this.followWindows(held);
       },
     };
   }

@@ -71,6 +71,10 @@ describe("the folders of the daemon", () => {
     /** Whether the folder goes to the server of a window that opens it next. */
     async function goesToAnother(): Promise<boolean> {
       await open(2);
+      return isAtAnother();
+    }
+
+    async function isAtAnother(): Promise<boolean> {
       const [folder] = await folders.describe();
       return folder?.opened.settings.server.url === at(2).server.url;
     }
@@ -92,6 +96,15 @@ describe("the folders of the daemon", () => {
       await open(1);
       assert.equal(await goesToAnother(), false);
     });
+
+    for (const isSettled of [true, false])
+      it(`one ${isSettled ? "goes to it" : "stays, as tasks are running,"} once the other window has left`, async () => {
+        const other = await open(1);
+        be({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: false }, isSettled, other);
+        assert.equal(await goesToAnother(), false);
+        other.close();
+        assert.equal(await isAtAnother(), isSettled);
+      });
 
     /** Lets the folder be connected, with tasks that are settled or not, or have failed to connect. */
     function be(state: ConnectionState, isSettled: boolean, { service }: HostedFolder): void {
