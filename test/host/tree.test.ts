@@ -549,6 +549,30 @@ describe("the tree", () => {
     assert.deepEqual(revealed, [id]);
   });
 
+  it("selects a revealed row once more, as the editor says nothing if it drops the selection in a redraw", async () => {
+    const id = await add("Find the bug");
+    const { shown, view, revealed } = showView(await openFolder(engine, session));
+    view.visible = true;
+    await shown.reveal(id);
+    assert.deepEqual(revealed, [id, id]);
+    assert.equal(shown.selectedID, id);
+  });
+
+  it("selects no row again once the user has selected another one, or left the view", async () => {
+    const [id, other] = [await add("Find the bug"), await add("Fix it")];
+    const { shown, view, select, revealed } = showView(await openFolder(engine, session));
+    view.visible = true;
+    const revealing = shown.reveal(id);
+    await until("the row", () => shown.selectedID === id);
+    select([shown.tree.node(other)]);
+    await revealing;
+    const leaving = shown.reveal(id);
+    await until("the row", () => shown.selectedID === id);
+    view.visible = false;
+    await leaving;
+    assert.deepEqual(revealed, [id, id]);
+  });
+
   it("learns what was selected while its row was redrawn, which the editor reports as nothing", async () => {
     const id = await add("Find the bug");
     const { shown, view, select, keys } = showView(await openFolder(engine, session));

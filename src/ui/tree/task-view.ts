@@ -22,6 +22,8 @@ export const TASK_VIEW = "asyncagents.tasks";
 const UPDATE_DELAY_MS = 50;
 /** How long a clicked row may take to be redrawn. */
 const SELECTION_MS = 2_000;
+/** After this time, in milliseconds, a selected row is selected again: a redraw that was going on then drops it unnoticed. */
+const RESELECT_MS = 500;
 /** The number of requests that the badge's tooltip names. */
 const NAMED_REQUESTS = 5;
 
@@ -186,10 +188,12 @@ export class TaskView implements vscode.Disposable {
       if (tree.existing([node]).length === 0) return;
       const isSelected = selected() === taskID;
       // By now the user may have left the view.
-      if (waited === 0 || (view.visible && !isSelected))
+      if (waited === 0 || (view.visible && (!isSelected || waited % RESELECT_MS === 0)))
         // The row may be gone before the editor gets there.
-        await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
-      else if (wasVisible && isSelected) return;
+        await view
+          .reveal(node, { focus: focus && !isSelected, select: true })
+          .then(undefined, () => undefined);
+      else if (wasVisible && isSelected && waited > RESELECT_MS) return;
       await pause();
       const now = selected();
       // Once the row was selected, any other one is the user's choice.
