@@ -18,7 +18,7 @@ import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
 import { findOpenCode, type FoundOpenCode } from "./locate.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
-import { DATABASE, type Environment } from "./server-program.ts";
+import { DATABASE, type Environment, type ServerProgram } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
 import { SessionDirectories } from "./session-directories.ts";
 import { findServerByUrl } from "./url-server.ts";
@@ -260,21 +260,33 @@ export class OpenCodeConnection implements Disposable {
       const attachment =
         how === "adopt" ? await ownServers.adopt(wanted, search) : await ownServers.start(wanted, search);
       // What is stopped later is the server that is used, not one that others use by then.
-      if (attachment && this.wanted === wanted) this.wanted = { ...wanted, usedKey: attachment.key };
+      if (attachment && this.wanted === wanted)
+        this.wanted = {
+          ...wanted,
+          get usedKey() {
+            return attachment.key;
+          },
+        };
       return attachment;
     });
   }
 
   private async ownServer(): Promise<Wanted> {
-    const { settings, env, serverEnv, usedKey } = this.options;
-    const { path, startTimeoutMs, ownDatabase } = settings();
+    const { settings, usedKey } = this.options;
+    // Its tasks go on, whatever is wrong with the program by now.
+    const program = await this.ownProgram().catch((error: unknown) => this.failureOf(error));
+    return { program, usedKey: usedKey?.(), startTimeoutMs: settings().startTimeoutMs };
+  }
+
+  private async ownProgram(): Promise<ServerProgram> {
+    const { settings, env, serverEnv } = this.options;
+    const { path, ownDatabase } = settings();
     const found = await findOpenCode({ configuredPath: path ?? "", env, home: homedir() });
     const { executable } = found;
     if (found.others.length > 0) this.options.logger.info(describeChoice(found));
     this.sharesDatabase =
       !ownDatabase && !env[DATABASE] && found.others.some(({ version }) => supportOf(version) === "too-new");
-    const program = { executable, env: (await serverEnv?.(env)) ?? env };
-    return { program, usedKey: usedKey?.(), startTimeoutMs };
+    return { executable, env: (await serverEnv?.(env)) ?? env };
   }
 
   /** Resolves once events arrive. Rejects if they do not. */

@@ -18,7 +18,8 @@ const CRASH_WINDOW_MS = 2 * 60_000;
 const FIRST_RESTART_DELAY_MS = 250;
 
 export interface OwnServerOptions {
-  readonly program: ServerProgram;
+  /** Undefined if the server was started with another one: it isn't restarted after a crash. */
+  readonly program: ServerProgram | undefined;
   /** The key that its files are named after. */
   readonly key: string;
   readonly files: ServerFiles;
@@ -39,6 +40,8 @@ export class OwnServer {
   private run: ServerProcess | undefined;
   private failure: ConnectionFailure | undefined;
   private isLeft = false;
+  /** Whether it has crashed and isn't restarted, so that each of its folders needs the server of its own program. */
+  isGone = false;
   /** Resolves when the server has ended or could not be started. */
   readonly over: Promise<void>;
 
@@ -53,7 +56,7 @@ export class OwnServer {
 
   /** Whether the server can no longer be used. */
   get isEnding(): boolean {
-    return this.ending.signal.aborted || this.failure !== undefined;
+    return this.ending.signal.aborted || this.isGone || this.failure !== undefined;
   }
 
   /** Attaches one folder to the server. */
@@ -126,8 +129,11 @@ export class OwnServer {
   /** Resolves when the server was ended on purpose. Rejects when it cannot be started (again). */
   private async keepServing(joined: ServerProcess | undefined): Promise<void> {
     const { signal } = this.ending;
-    let run = joined ?? (await this.start());
-    for (let crashes: number[] = []; ;) {
+    const { program } = this.options;
+    let running = joined;
+    for (let crashes: number[] = []; ; running = undefined) {
+      const run = running ?? (program && (await this.start(program)));
+      if (!run) return void (this.isGone = true);
       this.run = run;
       this.changes.fire();
       const how = await unlessCancelled(run.exited, signal).catch(() => undefined);
@@ -141,12 +147,11 @@ export class OwnServer {
       if (crashes.length > MAX_CRASHES)
         throw new ConnectionError(failures.gaveUp(crashes.length, await run.output()));
       await this.pause(FIRST_RESTART_DELAY_MS * 2 ** (crashes.length - 1));
-      run = await this.start();
     }
   }
 
-  private async start(): Promise<ServerProcess> {
-    const { program, files, startTimeoutMs: timeoutMs, logger } = this.options;
+  private async start(program: ServerProgram): Promise<ServerProcess> {
+    const { files, startTimeoutMs: timeoutMs, logger } = this.options;
     const { signal } = this.ending;
     const run = await ServerProcess.start({ program, files, timeoutMs, signal });
     logger.info(`OpenCode ${run.version} is running at ${run.access.url} (process ${run.pid}).`);

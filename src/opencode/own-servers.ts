@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { ConnectionError } from "../engine/connection.ts";
+import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
 import { messageOf } from "../engine/errors.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
@@ -23,7 +23,8 @@ export interface OwnServersOptions {
 
 /** The server that a folder needs. */
 export interface Wanted {
-  readonly program: ServerProgram;
+  /** Why there is none, if so. */
+  readonly program: ServerProgram | ConnectionFailure;
   /**
    * The key of the server that the folder uses, or used when the last daemon ended. Its tasks are running there, so as long
    * as it is running it is the one, whatever the program is by now.
@@ -56,19 +57,20 @@ export class OwnServers {
   /** Joins the program's running server. Undefined if there is none. Throws a `ConnectionError` if it is unusable. */
   async adopt(wanted: Wanted, search: Search): Promise<Attachment | undefined> {
     const server = await this.find(wanted);
-    return server && use(server, search);
+    return server && this.use(server, wanted, search);
   }
 
   /** Joins the server of the program, starting it if necessary. Throws a `ConnectionError` if that fails. */
   async start(wanted: Wanted, search: Search): Promise<Attachment> {
     search.onProgress(sentence("Starting OpenCode…"));
     const server = await this.find(wanted, "start");
-    return use(server, search);
+    return this.use(server, wanted, search);
   }
 
   /** Ends the server of the program even if it is in use. Resolves when it is gone. */
   async stop(wanted: Wanted): Promise<void> {
-    await (await this.find(wanted))?.stop("a user asked for it");
+    const server = await this.find(wanted);
+    if (server instanceof OwnServer) await server.stop("a user asked for it");
   }
 
   /** Leaves the servers to the next daemon. Resolves once those that were already ending are gone. */
@@ -94,12 +96,14 @@ export class OwnServers {
     }
   }
 
-  private find(wanted: Wanted, ifNone: "start"): Promise<OwnServer>;
-  private find(wanted: Wanted): Promise<OwnServer | undefined>;
-  private async find(wanted: Wanted, ifNone?: "start"): Promise<OwnServer | undefined> {
-    const { usedKey } = wanted;
+  /** Resolves to why there is no program if that is needed. */
+  private find(wanted: Wanted, ifNone: "start"): Promise<OwnServer | ConnectionFailure>;
+  private find(wanted: Wanted): Promise<OwnServer | ConnectionFailure | undefined>;
+  private async find(wanted: Wanted, ifNone?: "start"): Promise<OwnServer | ConnectionFailure | undefined> {
+    const { program, usedKey } = wanted;
     const used = usedKey === undefined ? undefined : await this.findByKey(usedKey, wanted);
-    return used ?? this.findByKey(keyOf(wanted.program), wanted, ifNone);
+    if (used) return used;
+    return "code" in program ? program : this.findByKey(keyOf(program), wanted, ifNone);
   }
 
   private findByKey(key: string, wanted: Wanted, ifNone?: "start"): Promise<OwnServer | undefined> {
@@ -114,26 +118,61 @@ export class OwnServers {
 
   private keep(key: string, { program, startTimeoutMs }: Wanted, joined?: ServerProcess): OwnServer {
     const files = serverFiles(this.options.stateFolder, key);
-    const server = new OwnServer({ ...this.options, program, key, files, startTimeoutMs }, joined);
+    // Other folders share the server, so it is never restarted with what has changed only for this one.
+    const own = "code" in program || keyOf(program) !== key ? undefined : program;
+    const server = new OwnServer({ ...this.options, program: own, key, files, startTimeoutMs }, joined);
     this.servers.set(key, server);
     void server.over.then(() => {
       if (this.servers.get(key) === server) this.servers.delete(key);
     });
     return server;
   }
-}
 
-/** Resolves once the server responds. */
-async function use(server: OwnServer, { signal }: Search): Promise<Attachment> {
-  const attachment = server.attach();
-  try {
-    const running = await attachment.running(signal);
-    if (running === "stopped") throw new ConnectionError(failures.lost());
-    if ("code" in running) throw new ConnectionError(running);
-    return attachment;
-  } catch (error) {
-    attachment.leave();
-    signal.throwIfAborted();
-    throw error;
+  /** Resolves once the server responds. */
+  private async use(
+    server: OwnServer | ConnectionFailure,
+    wanted: Wanted,
+    { signal }: Search,
+  ): Promise<Attachment> {
+    if ("code" in server) throw new ConnectionError(server);
+    const attachment = this.attach(server, wanted);
+    try {
+      const running = await attachment.running(signal);
+      if (running === "stopped") throw new ConnectionError(failures.lost());
+      if ("code" in running) throw new ConnectionError(running);
+      return attachment;
+    } catch (error) {
+      attachment.leave();
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  /** Attaches a folder to the server, and to that of its program once this one is gone. */
+  private attach(first: OwnServer, wanted: Wanted): Attachment {
+    let server = first;
+    let attachment = server.attach();
+    return {
+      own: true,
+      get key() {
+        return attachment.key;
+      },
+      loadTimeoutMs: attachment.loadTimeoutMs,
+      running: async (signal) => {
+        for (;;) {
+          const running = await attachment.running(signal);
+          if (!server.isGone) return running;
+          const next = await this.find(wanted, "start");
+          if ("code" in next) return next;
+          const attached = next.attach();
+          // Whoever doesn't wait any more may have left for good.
+          if (signal.aborted) attached.leave();
+          signal.throwIfAborted();
+          [server, attachment] = [next, attached];
+        }
+      },
+      leave: () => attachment.leave(),
+      finish: () => attachment.finish(),
+    };
   }
 }

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import { english } from "../../src/engine/sentence.ts";
@@ -11,7 +19,7 @@ import {
   writeServerState,
   type ServerState,
 } from "../../src/opencode/server-files.ts";
-import { isAlive, startOf } from "../../src/state/processes.ts";
+import { environmentOf, isAlive, startOf } from "../../src/state/processes.ts";
 import { basicAuthorization } from "../support/opencode.ts";
 import { startStranger, takePort, type Stranger } from "../support/stranger.ts";
 import { tempDir } from "../support/temp.ts";
@@ -239,6 +247,41 @@ describe("Connection to a server that the extension starts", function () {
     );
   });
 
+  it("[BKG-4] is joined by the next daemon even if its executable is gone, and can be stopped", async function () {
+    if (process.platform === "win32") return this.skip();
+    const { after, state } = await withoutExecutable();
+    await desk.servers.sweep();
+    assert.deepEqual(desk.state(), state);
+    assert.equal((await after.server.sessions()).length, 0);
+    await after.stopServer();
+    assert.ok(await isEnded(state.pid));
+    assert.equal((await failureOf(after.connect())).code, "bad-path");
+    await after.stopServer();
+  });
+
+  it("isn't restarted after a crash if its executable is gone, which is said", async function () {
+    if (process.platform === "win32") return this.skip();
+    const { after, state } = await withoutExecutable();
+    process.kill(state.pid, "SIGKILL");
+    const { failure } = await until("the failure", () => after.state.kind === "failed" && after.state);
+    assert.equal(failure.code, "bad-path");
+  });
+
+  /** A folder that the next daemon has connected to its server, whose executable was removed in the meantime. */
+  async function withoutExecutable(): Promise<{ after: OpenCodeConnection; state: { pid: number } }> {
+    const binary = copyOf(fakeServer);
+    desk = Desk.open({ binary });
+    const before = desk.connection();
+    await before.connect();
+    const { serverKey } = before;
+    const state = desk.state() ?? assert.fail("no server");
+    await desk.nextDaemon();
+    rmSync(binary);
+    const after = desk.connection({}, { usedKey: () => serverKey });
+    await after.connect();
+    return { after, state };
+  }
+
   it("is joined by the next daemon even if it is unknown when its process started, and is ended with it", async function () {
     if (process.platform === "win32") return this.skip();
     desk = Desk.open({ binary: fakeServer });
@@ -447,6 +490,30 @@ describe("Connection to a server that the extension starts", function () {
       assert.equal((await other.server.sessions()).length, 0);
       assert.equal(other.state.kind, "connected");
     });
+  });
+
+  it("[BKG-4] is restarted after a crash only for the folders that agree with it, if another one came back first", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = Desk.open({ binary: fakeServer });
+    const before = desk.connection();
+    await before.connect();
+    const state = desk.state() ?? assert.fail("no server");
+    const { serverKey: usedKey } = before;
+    await desk.nextDaemon();
+    const env = { ...desk.env, MEANS: "something" };
+    const changed = desk.connection({}, { env, usedKey: () => usedKey });
+    const same = desk.connection({}, { directory: tempDir("other"), usedKey: () => usedKey });
+    await changed.connect();
+    await same.connect();
+    assert.deepEqual([changed.serverPid, same.serverPid], [state.pid, state.pid]);
+    let connects = 0;
+    for (const one of [changed, same]) one.onDidConnect(() => connects++);
+    process.kill(state.pid, "SIGKILL");
+    await until("connections again", () => connects === 2, 30_000);
+    assert.equal(same.serverKey, usedKey);
+    if (process.platform !== "linux") return;
+    const environment = await environmentOf(same.serverPid ?? 0);
+    assert.equal(environment?.includes("MEANS="), false);
   });
 
   it("says that the configured path is wrong", async () => {
