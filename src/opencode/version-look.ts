@@ -47,8 +47,13 @@ function look(executable: string, env: Environment): Promise<string | undefined>
     windowsHide: true,
   } as const;
   return new Promise((resolve) => {
-    execFile(executable, ["--version"], options, (error, stdout) =>
-      resolve(error ? undefined : versionIn(stdout)),
-    ).stdin?.end();
+    try {
+      execFile(executable, ["--version"], options, (error, stdout) =>
+        resolve(error ? undefined : versionIn(stdout)),
+      ).stdin?.end();
+    } catch {
+      // It throws what it doesn't report, such as that there is no memory.
+      resolve(undefined);
+    }
   });
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readVersion } from "../../../src/opencode/version-look.ts";
 import {
   isUntested,
   MINIMUM_VERSION,
@@ -8,6 +9,7 @@ import {
   TESTED_VERSIONS,
   versionIn,
 } from "../../../src/opencode/versions.ts";
+import { tempDir } from "../../support/temp.ts";
 
 const repository = join(import.meta.dirname, "../../..");
 
@@ -42,6 +44,20 @@ describe("OpenCode's versions", () => {
     it(`${version ?? "none"} is ${support}`, () => {
       assert.equal(supportOf(version), support);
     });
+
+  it("an executable that can't be run at the moment has none, and is asked again", async function () {
+    // Only Linux refuses to run what is open for writing.
+    if (process.platform !== "linux") return this.skip();
+    const executable = join(tempDir(), "opencode");
+    writeFileSync(executable, "#!/bin/sh\necho 1.18.33\n", { mode: 0o755 });
+    const file = openSync(executable, "r+");
+    try {
+      assert.equal(await readVersion(executable, process.env), undefined);
+    } finally {
+      closeSync(file);
+    }
+    assert.equal(await readVersion(executable, process.env), "1.18.33");
+  });
 
   it("only a later release line of 1.x is untested", () => {
     const untested = ["1.18.15", "1.18.99", "1.19.0", "1.20.3", "2.3.2", "local"].filter(isUntested);
