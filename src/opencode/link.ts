@@ -1,5 +1,5 @@
 import type { InstanceDisposeData } from "@opencode-ai/sdk/v2/types";
-import { ConnectionError } from "../engine/connection.ts";
+import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
 import type { Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { english, sentence } from "../engine/sentence.ts";
@@ -128,10 +128,7 @@ export class Link implements Disposable {
     signal.throwIfAborted();
     const failure = healthFailure(health, server.url, attachment.own);
     if (failure) {
-      // An own server may just have crashed; its attachment then reports the restart or the end soon.
-      const isFinal =
-        failure.code !== "unreachable" && (!attachment.own || /too-(old|new)$/.test(failure.code));
-      throw isFinal ? this.endLink({ type: "failed", failure }) : new ConnectionError(failure);
+      throw this.isFinal(failure) ? this.endLink({ type: "failed", failure }) : new ConnectionError(failure);
     }
     if (health.kind === "healthy") this.version = health.version;
     const client = createClient(server, directory);
@@ -150,6 +147,15 @@ export class Link implements Disposable {
     this.following = events.follow(server, folder.directory, follower);
     for (const worktree of directories.used()) this.following.add(worktree);
     return this.following;
+  }
+
+  /** Whether a server with this problem is given up. */
+  private isFinal({ code }: ConnectionFailure): boolean {
+    if (/too-(old|new)$/.test(code)) return true;
+    // An own server may just have crashed; its attachment then reports the restart or the end soon.
+    if (this.options.attachment.own) return false;
+    // Where OpenCode has responded, something else, such as a proxy, does so only until it is back.
+    return code === "wrong-password" || (code === "not-opencode" && this.version === "");
   }
 
   private use(server: RunningServer): void {

@@ -1,17 +1,35 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { english } from "../../../src/engine/sentence.ts";
 import type { Attachment } from "../../../src/opencode/attachment.ts";
 import type { ConnectionAction } from "../../../src/opencode/connection-state.ts";
-import { Link } from "../../../src/opencode/link.ts";
+import { Link, type LinkOptions } from "../../../src/opencode/link.ts";
 import { ServerEvents } from "../../../src/opencode/server-events.ts";
 import { SessionDirectories } from "../../../src/opencode/session-directories.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
 import { collectGarbage } from "../../support/collect-garbage.ts";
 import { until } from "../../support/wait.ts";
 import { FakeClock } from "./fake-clock.ts";
+
+function linkTo(
+  server: Pick<Attachment, "own" | "running">,
+  options: Pick<LinkOptions, "clock" | "dispatch">,
+  directories = new SessionDirectories(),
+): Link {
+  const nothing = (): void => undefined;
+  return new Link({
+    ...options,
+    attachment: { ...server, loadTimeoutMs: 1_000, leave: nothing, finish: nothing },
+    directory: "/work",
+    directories,
+    events: new ServerEvents(options.clock),
+    logger: silentLogger,
+    onPayload: nothing,
+  });
+}
 
 describe("The link to a server that doesn't respond", () => {
   let clock: FakeClock;
@@ -34,26 +52,8 @@ describe("The link to a server that doesn't respond", () => {
   const server = (ended?: Promise<unknown>) => ({ url, username: "opencode", ended });
 
   /** @param running resolves to the server each time that the link asks for it */
-  function linked(own: boolean, running: Attachment["running"] = () => Promise.resolve(server())): Link {
-    const nothing = (): void => undefined;
-    const attachment: Attachment = {
-      own,
-      running,
-      loadTimeoutMs: 1_000,
-      leave: nothing,
-      finish: nothing,
-    };
-    return new Link({
-      attachment,
-      directory: "/work",
-      directories: new SessionDirectories({ onUse: nothing, onRelease: () => Promise.resolve() }),
-      events: new ServerEvents(clock),
-      clock,
-      logger: silentLogger,
-      dispatch: (action) => void actions.push(action),
-      onPayload: nothing,
-    });
-  }
+  const linked = (own: boolean, running: Attachment["running"] = () => Promise.resolve(server())): Link =>
+    linkTo({ own, running }, { clock, dispatch: (action) => void actions.push(action) });
 
   /** The remedy that users are told after the first attempt. */
   async function remedy(own: boolean): Promise<string> {
@@ -115,5 +115,76 @@ describe("The link to a server that doesn't respond", () => {
       return released.deref() === undefined;
     });
     assert.ok(ended);
+  });
+});
+
+describe("The link to a server that responds", () => {
+  let clock: FakeClock;
+  let actions: ConnectionAction[];
+  let server: Server;
+  /** What it responds with in place of OpenCode. */
+  let status: number | undefined;
+  /** The directories that it was asked to release. */
+  let released: string[];
+  let link: Link;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    actions = [];
+    status = undefined;
+    released = [];
+    server = createHttpServer(({ url = "", headers }, response) => {
+      if (status !== undefined) return response.writeHead(status, { "content-type": "text/html" }).end("-");
+      if (url.startsWith("/global/event")) {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        return response.write('data: {"payload":{"type":"server.connected","properties":{}}}\n\n');
+      }
+      if (url === "/instance/dispose")
+        released.push(decodeURIComponent(String(headers["x-opencode-directory"])));
+      const answer = url.startsWith("/path") ? { directory: "/work" } : { healthy: true, version: "1.18.33" };
+      response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+  });
+  afterEach(async () => {
+    link.dispose();
+    server.closeAllConnections();
+    await once(server.close(), "close");
+  });
+
+  /** A link whose events arrive. */
+  async function opened(own: boolean, directories?: SessionDirectories): Promise<void> {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const running = () => Promise.resolve({ url, username: "opencode" });
+    const dispatch = (action: ConnectionAction): void => {
+      actions.push(action);
+      if (action.type === "failed") link.dispose();
+    };
+    link = linkTo({ own, running }, { clock, dispatch }, directories);
+    await until("the events", () => link.client && actions.at(-1)?.type === "opened");
+  }
+
+  it("is opened again at an address of the user where something else answers for a moment", async () => {
+    await opened(false);
+    status = 502;
+    server.closeAllConnections();
+    await until("the pause", () => actions.length === 2 && clock.pending === 1);
+    clock.advance(10_000);
+    const [, , action] = await until("its answer", () => actions.length === 3 && actions);
+    assert.ok(action?.type === "cut", action?.type);
+    assert.equal(action.failure.code, "not-opencode");
+    status = undefined;
+    await until("the pause", () => clock.pending === 1);
+    clock.advance(10_000);
+    await until("the events", () => actions.at(-1)?.type === "opened");
+  });
+
+  it("ends at an address of the user where the password is rejected", async () => {
+    await opened(false);
+    status = 401;
+    link.reopen();
+    const [, action] = await until("the end", () => actions.length === 2 && actions);
+    assert.ok(action?.type === "failed");
+    assert.equal(action.failure.code, "wrong-password");
   });
 });
