@@ -219,7 +219,9 @@ export class DaemonFolders {
       // The parent of a task that has just ended must still be notified.
       const isOver = aloneMs >= keepMs + (folder.isNotifying() ? this.shared.graceMs : 0);
       if (!isOver) continue;
-      logger.warn(`Stopping all tasks in ${folder.directory}: ${why}.`);
+      const { url } = folder.opened().settings.server;
+      const tasks = `all tasks in ${folder.directory}`;
+      logger.warn(`${url ? `Leaving ${tasks} to the user's server` : `Stopping ${tasks}`}: ${why}.`);
       break;
     }
     this.held.delete(folder.directory);

@@ -109,11 +109,13 @@ export class Link implements Disposable {
     attachment.finish();
   }
 
-  /** Makes the server release what it keeps for the folder (language servers, MCP servers). */
+  /** Makes the server release what it keeps for the folder and its worktrees: agents, language servers, MCP servers. */
   private unload(): void {
     const { client } = this;
-    // If this fails, it is released when the server ends.
-    if (client) dispose(client).catch(() => undefined);
+    if (!client) return;
+    for (const directory of [undefined, ...this.options.directories.used()])
+      // If this fails, it is released when the server ends.
+      dispose(client, directory).catch(() => undefined);
   }
 
   private async follow(follower: Follower, signal: AbortSignal): Promise<Following> {

@@ -77,7 +77,10 @@ describe("how long an idle daemon lives", function () {
         (await desk.status()).folders.every(({ windows }) => windows === 0),
       );
       await desk.stop();
-      assert.match(desk.log(), /Stopping all tasks in .*: the user stopped its background work\./);
+      assert.match(
+        desk.log(),
+        /Leaving all tasks in .* to the user's server: the user stopped its background work\./,
+      );
       assert.doesNotMatch(desk.log(), /no window has had it open/);
     } finally {
       proxy.close();

@@ -187,4 +187,13 @@ describe("The link to a server that responds", () => {
     assert.ok(action?.type === "failed");
     assert.equal(action.failure.code, "wrong-password");
   });
+
+  it("releases the folder and the worktrees in which something may be running when it finishes with its own server", async () => {
+    const directories = new SessionDirectories();
+    await opened(true, directories);
+    directories.use("/tree");
+    link.finish();
+    await until("the releases", () => released.length === 2);
+    assert.deepEqual(released.sort(), ["/tree", "/work"]);
+  });
 });
