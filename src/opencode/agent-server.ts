@@ -21,7 +21,7 @@ import type {
   SessionStatus,
 } from "../engine/server-model.ts";
 import type { TaskRecord } from "../engine/task.ts";
-import { call, callName } from "./call.ts";
+import { call, callName, ignored } from "./call.ts";
 import type { Method, ServerClient, ServerRequest } from "./client.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { RECORD_KEY, readRecord } from "./record-codec.ts";
@@ -372,8 +372,6 @@ export class OpenCodeAgentServer implements AgentServer {
     return call(client, method, request, schema, this.callTimeoutMs);
   }
 }
-
-const ignored = z.transform((): void => {});
 
 /** The part of an ID that sorts IDs of different kinds by the time when they were given. */
 function timeOf(id: string): string {

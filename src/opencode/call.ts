@@ -1,4 +1,4 @@
-import type * as z from "zod/mini";
+import * as z from "zod/mini";
 import { messageOf } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
@@ -9,6 +9,9 @@ import { limited } from "./cancel.ts";
 
 /** After how many milliseconds an unanswered call is given up. */
 const CALL_TIMEOUT_MS = 60_000;
+
+/** The schema of a response that doesn't matter. */
+export const ignored = z.transform((): void => {});
 
 /** The call in readable form: `POST /session/ses_1/abort`. */
 export function callName(method: Method, { url, path = {} }: ServerRequest): string {

@@ -4,7 +4,8 @@ import type { Disposable } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { english, sentence } from "../engine/sentence.ts";
 import type { Attachment, RunningServer } from "./attachment.ts";
-import { cancelled, limited } from "./cancel.ts";
+import { call, ignored } from "./call.ts";
+import { cancelled } from "./cancel.ts";
 import { createClient } from "./client.ts";
 import type { ServerClient } from "./client.ts";
 import type { ConnectionAction } from "./connection-state.ts";
@@ -84,7 +85,7 @@ export class Link implements Disposable {
     this.following?.add(directory);
   }
 
-  /** Stops following this directory, and makes the server release what it keeps for it. */
+  /** Stops following this directory, and makes the server release what it keeps for it. Rejects with a `ServerFailure`. */
   async release(directory: string): Promise<void> {
     this.following?.remove(directory);
     const { client } = this;
@@ -187,5 +188,5 @@ export class Link implements Disposable {
 async function dispose(client: ServerClient, directory?: string): Promise<void> {
   const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
   const request = directory === undefined ? route : { ...route, directory };
-  await limited(UNLOAD_TIMEOUT_MS, (signal) => client.request("POST", request, signal));
+  await call(client, "POST", request, ignored, UNLOAD_TIMEOUT_MS);
 }

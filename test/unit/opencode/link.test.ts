@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { ServerFailure } from "../../../src/engine/ports.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { Attachment } from "../../../src/opencode/attachment.ts";
 import type { ConnectionAction } from "../../../src/opencode/connection-state.ts";
@@ -195,5 +196,15 @@ describe("The link to a server that responds", () => {
     link.finish();
     await until("the releases", () => released.length === 2);
     assert.deepEqual(released.sort(), ["/tree", "/work"]);
+  });
+
+  it("doesn't count a worktree as released if the server refuses to, and says so", async () => {
+    await opened(true);
+    status = 500;
+    await assert.rejects(
+      link.release("/tree"),
+      (error) =>
+        error instanceof ServerFailure && error.reason === "refused" && /dispose/.test(error.message),
+    );
   });
 });
