@@ -33,12 +33,21 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
   };
   const reopen = async (): Promise<void> => {
     let haveAll = true;
+    // The daemon knows this server's password, and would take it for the user's if the folder's settings name another one.
+    const environment = {
+      ...process.env,
+      OPENCODE_SERVER_USERNAME: undefined,
+      OPENCODE_SERVER_PASSWORD: undefined,
+    };
     for (const folder of folders) {
       const path = await realpath(folder).catch(() => undefined);
       // A worktree of a task may have been removed.
       if (path === undefined) folders.delete(folder);
       // The next look tries it again.
-      else await reopenFolder(stateFolder, path, { onlyIfUsed: true }).catch(() => (haveAll = false));
+      else
+        await reopenFolder(stateFolder, path, { onlyIfUsed: true, environment }).catch(
+          () => (haveAll = false),
+        );
     }
     if (haveAll) token = await living();
   };

@@ -10,6 +10,13 @@ import { mayBeLiving } from "../state/processes.ts";
 const VERSIONS_DIFFER =
   "its version and that of the plugin in this OpenCode server don't fit together. Restart this OpenCode server.";
 
+interface Reopening {
+  readonly onlyIfUsed: boolean;
+  /** The folder's. Defaults to that of this process. */
+  readonly environment?: Readonly<NodeJS.ProcessEnv>;
+  readonly clock?: typeof systemClock;
+}
+
 /**
  * Has the daemon open a folder that no window has open. Starts the daemon if none is running and a recorded program is
  * available. Rejects with a `ConnectionError`, also if the daemon falls silent.
@@ -18,7 +25,7 @@ const VERSIONS_DIFFER =
 export async function reopenFolder(
   stateFolder: string,
   directory: string,
-  { onlyIfUsed, clock = systemClock }: { readonly onlyIfUsed: boolean; readonly clock?: typeof systemClock },
+  { onlyIfUsed, environment = process.env, clock = systemClock }: Reopening,
 ): Promise<void> {
   const ask = async (): Promise<void> => {
     const program = await readProgram(stateFolder);
@@ -38,7 +45,7 @@ export async function reopenFolder(
       },
     );
     const env = Object.fromEntries(
-      Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+      Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
     );
     try {
       await link.request("reopen", [{ directory, env, onlyIfUsed }]);

@@ -21,6 +21,7 @@ describe("A server of the extension", () => {
     return spawn(process.execPath, ["--import=tsx", program, stateFolder, ...directories], {
       stdio: ["ignore", "pipe", "inherit"],
       detached: true,
+      env: { ...process.env, OPENCODE_SERVER_USERNAME: "opencode", OPENCODE_SERVER_PASSWORD: "its own" },
     });
   }
 
@@ -59,6 +60,31 @@ describe("A server of the extension", () => {
       await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
       assert.deepEqual(await exit, [42, null]);
       assert.deepEqual(asked, [one, other, one, other]);
+    } finally {
+      close();
+    }
+  });
+
+  it("doesn't hand its own password to a new daemon, which could send it to another server", async () => {
+    let env: Readonly<Record<string, string>> | undefined;
+    const answer: Answer = async (method, params) => {
+      if (method === "hello") return welcome(params);
+      ({ env } = params as { readonly env: Readonly<Record<string, string>> });
+      return undefined;
+    };
+    const close = await answeringDaemon(stateFolder, answer, { token: "that of the daemon before" });
+    try {
+      const server = guarded(tempDir());
+      const exit = once(server, "exit");
+      await once(server.stdout, "data");
+      const files = new DaemonFiles(stateFolder);
+      await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
+      assert.deepEqual(await exit, [42, null]);
+      assert.equal(env?.["PATH"], process.env["PATH"]);
+      assert.deepEqual(
+        Object.keys(env ?? {}).filter((name) => name.startsWith("OPENCODE_SERVER_")),
+        [],
+      );
     } finally {
       close();
     }
