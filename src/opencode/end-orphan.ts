@@ -40,7 +40,7 @@ export async function endOrphan(path: string): Promise<void> {
 }
 
 /** Whether the server is gone but processes of its group remain. Can only be checked on Linux. */
-async function hasFollowers(state: ServerState): Promise<boolean> {
+export async function hasFollowers(state: ServerState): Promise<boolean> {
   if (process.platform !== "linux") return false;
   const members = await membersOf(state.pid);
   return (await Promise.all(members.map((pid) => knowsPassword(state, pid)))).includes(true);

@@ -11,10 +11,10 @@ import { textOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { ensurePrivateFolder } from "../state/private-files.ts";
 import { GroupPort } from "../state/group-port.ts";
-import { endTree, mayBeLiving, signalGroup, startOf } from "../state/processes.ts";
+import { endTree, isAlive, mayBeLiving, signalGroup, startOf } from "../state/processes.ts";
 import { DEFAULT_USERNAME, type ServerAccess } from "./access.ts";
 import { checkedFetch } from "./checked-fetch.ts";
-import { endOrphan, lookAt } from "./end-orphan.ts";
+import { endOrphan, hasFollowers, lookAt } from "./end-orphan.ts";
 import { failures } from "./failures.ts";
 import { awaitHealth } from "./health.ts";
 import { readServerState, writeServerState } from "./server-files.ts";
@@ -48,7 +48,8 @@ export interface StartOptions {
 export class ServerProcess {
   private hasExited = false;
   private readonly port: GroupPort;
-  private readonly fetch = checkedFetch(() => this.isListening());
+  private hasResponded = false;
+  private readonly fetch = this.noting(checkedFetch(() => this.isListening()));
   /** Resolves when the process has ended, with a description of how. */
   readonly exited: Promise<Text>;
 
@@ -56,12 +57,13 @@ export class ServerProcess {
     private state: ServerState,
     private readonly files: ServerFiles,
     exited: Promise<Text>,
+    private readonly isJoined = false,
   ) {
     this.port = new GroupPort(state.pid, Number(new URL(state.url).port));
-    this.exited = exited.then((how) => {
+    this.exited = exited.then(async (how) => {
       this.hasExited = true;
       // Child processes of the server must end with it.
-      this.signal("SIGKILL");
+      if (await this.ownsGroup()) this.signal("SIGKILL");
       return how;
     });
   }
@@ -89,7 +91,7 @@ export class ServerProcess {
     const state = await readServerState(files.state);
     // A server that has not responded yet may be opening a port that another program has taken.
     if (state?.version !== undefined && (await lookAt(state)) !== "gone")
-      return new ServerProcess(state, files, gone(state));
+      return new ServerProcess(state, files, gone(state), true);
     await endOrphan(files.state);
     return undefined;
   }
@@ -168,9 +170,14 @@ export class ServerProcess {
     return tailOf(this.files.log).catch(() => "");
   }
 
-  /** Ends the server and its child processes. Resolves when they are gone and the state file is removed. */
+  /**
+   * Ends the server and its child processes. Resolves when they are gone and the state file is removed. One that was joined
+   * stays if nothing tells that the process is the server: neither the system nor a response.
+   */
   async stop(): Promise<void> {
-    this.signal("SIGTERM");
+    const found = this.isJoined ? await lookAt(this.state).catch(() => "unknown") : "running";
+    if (found === "unknown" && !this.hasResponded) return;
+    if (found !== "gone") this.signal("SIGTERM");
     const kill = setTimeout(() => this.signal("SIGKILL"), STOP_TIMEOUT_MS);
     await this.exited;
     clearTimeout(kill);
@@ -216,6 +223,20 @@ export class ServerProcess {
     const health = await awaitHealth(this.access, Number.POSITIVE_INFINITY, giveUp);
     if (health.kind === "healthy") return health;
     return { failure: sentence("another program answers on port {0}", new URL(url).port) };
+  }
+
+  /** Whether the group still is that of the server after its end: the ID of one that isn't a child is free for others. */
+  private async ownsGroup(): Promise<boolean> {
+    if (!this.isJoined || !isAlive(this.pid)) return true;
+    return hasFollowers(this.state).catch(() => false);
+  }
+
+  private noting(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+    return async (...call) => {
+      const response = await fetch(...call);
+      this.hasResponded = true;
+      return response;
+    };
   }
 
   private signal(signal: "SIGTERM" | "SIGKILL"): void {

@@ -4,12 +4,20 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publishEntry, readLivingEntries, removeStale } from "../../../src/bridge/endpoint-entries.ts";
 import { endOrphan } from "../../../src/opencode/end-orphan.ts";
-import { writeServerState } from "../../../src/opencode/server-files.ts";
+import { serverFiles, writeServerState } from "../../../src/opencode/server-files.ts";
+import { ServerProcess } from "../../../src/opencode/server-process.ts";
 import { writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { endDaemon } from "../../../src/rpc/reach-daemon.ts";
-import { endTree, isAlive, isSame, membersOf, startOf } from "../../../src/state/processes.ts";
+import {
+  endTree,
+  isAlive,
+  isSame,
+  membersOf,
+  startOf,
+  type DescribedProcess,
+} from "../../../src/state/processes.ts";
 import { StartLock } from "../../../src/state/start-lock.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -122,6 +130,41 @@ describe("A look at a process that fails", () => {
     await endOrphan(path);
     assert.throws(() => readFileSync(path), { code: "ENOENT" });
   });
+
+  it("at a server that was joined leaves its process alone if nothing else tells that it is the one", async () => {
+    Object.defineProperty(process, "platform", { value: "darwin" });
+    const { pid } = await spawned();
+    const server = await joined({ pid });
+    await server.stop();
+    assert.equal(await ended(), "SIGINT");
+  });
+
+  it("at a server that was joined leaves alone the process that has its ID once it has ended", async () => {
+    const { pid, processStart } = await spawned();
+    const server = await joined({ pid, processStart });
+    // As for a process of another user, which it may be.
+    looks = failLooks(pid, "EACCES");
+    await server.exited;
+    assert.equal(await ended(), "SIGINT");
+  });
+
+  /** The signal that has ended the process, which gets another one now. */
+  function ended(): Promise<string> {
+    child?.kill("SIGINT");
+    return until("its end", () => child?.signalCode);
+  }
+
+  /** A server with this process that the daemon has joined. */
+  async function joined(described: DescribedProcess): Promise<ServerProcess> {
+    const files = serverFiles(tempDir(), "0");
+    await writeServerState(files.state, {
+      url: "http://127.0.0.1:1",
+      password: "secret",
+      version: "1.18.33",
+      ...described,
+    });
+    return (await ServerProcess.join(files)) ?? assert.fail("not joined");
+  }
 
   it("doesn't keep the daemon from starting", async () => {
     const stateFolder = join(tempDir(), "state");
