@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import {
   access,
   chmod,
+  chown,
   constants,
   lstat,
   mkdir,
@@ -56,7 +57,7 @@ export async function readConfig(path: string): Promise<{ path: string; text: st
 }
 
 /**
- * Writes a change atomically and keeps the file's mode. Throws a {@link Refusal} if writing fails, or if the file has
+ * Writes a change atomically and keeps the file's mode, owner and group. Throws a {@link Refusal} if writing fails, or if the file has
  * changed since the change was prepared.
  */
 export async function writeConfig({ path, before, after }: ConfigChange): Promise<void> {
@@ -71,12 +72,30 @@ export async function writeConfig({ path, before, after }: ConfigChange): Promis
     if (before !== undefined) await access(path, constants.W_OK);
     // Private until it has the file's mode, as the file may contain keys: also if this process is killed in between.
     await writeFile(draft, after, { flag: "wx", mode: before === undefined ? 0o666 : 0o600 });
-    if (before !== undefined) await chmod(draft, (await stat(path)).mode);
+    if (before !== undefined) await matchAccess(draft, path);
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => {});
+    if (error instanceof Refusal) throw error;
     refuse(path, "written", error);
   }
+}
+
+/** Gives a draft the owner, the group and the mode of the file that it replaces. Throws a {@link Refusal} if it may not. */
+async function matchAccess(draft: string, path: string): Promise<void> {
+  const { uid, gid, mode } = await stat(path);
+  const drafted = await stat(draft);
+  if (uid !== drafted.uid || gid !== drafted.gid)
+    await chown(draft, uid, gid).catch(() => {
+      throw new Refusal(
+        "unavailable",
+        sentence(
+          "{0} belongs to another user or group, which writing it would change. Edit it by hand. Nothing was changed.",
+          path,
+        ),
+      );
+    });
+  await chmod(draft, mode);
 }
 
 function projectFiles({ directory }: ConfigPlaces): readonly [string, ...string[]] {

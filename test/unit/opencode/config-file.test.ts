@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -130,6 +131,42 @@ describe("the files of OpenCode's configuration", () => {
     assert.ok(lstatSync(join(directory, "opencode.json")).isSymbolicLink());
     assert.match(read(target), /opencode-plugin\.js/);
     if (process.platform !== "win32") assert.equal(statSync(target).mode & 0o777, 0o640);
+  });
+
+  /** A file of another owner, as far as this user can make one: the superuser can, others can change the group. */
+  function foreign(): { path: string; owner: readonly number[] } | undefined {
+    const path = write(join(directory, "opencode.json"), "{}");
+    const { uid, gid } = statSync(path);
+    const group = process.getgroups?.().find((one) => one !== gid);
+    const owner = uid === 0 ? [12_345, 23_456] : [uid, group ?? gid];
+    if (process.platform === "win32" || (uid !== 0 && group === undefined)) return undefined;
+    chownSync(path, owner[0] ?? uid, owner[1] ?? gid);
+    return { path, owner };
+  }
+
+  it("a file keeps its owner and group", async function () {
+    const { path, owner } = foreign() ?? this.skip();
+    await run("install");
+    assert.match(read(path), /opencode-plugin\.js/);
+    const { uid, gid } = statSync(path);
+    assert.deepEqual([uid, gid], owner);
+  });
+
+  it("a file that can't keep its owner and group is left alone, without leftovers", async function () {
+    const { path, owner } = foreign() ?? this.skip();
+    const { chown } = fs;
+    fs.chown = () => Promise.reject(Object.assign(new Error("EPERM"), { code: "EPERM" }));
+    syncBuiltinESMExports();
+    try {
+      await refusal(run("install"), /opencode\.json belongs to another user or group/);
+    } finally {
+      Object.assign(fs, { chown });
+      syncBuiltinESMExports();
+    }
+    assert.equal(read(path), "{}");
+    const { uid, gid } = statSync(path);
+    assert.deepEqual([uid, gid], owner);
+    assert.deepEqual(readdirSync(directory), ["opencode.json"]);
   });
 
   it("what is written to a file that others can't read can't be read by them in between", async function () {
