@@ -57,8 +57,8 @@ export async function readConfig(path: string): Promise<{ path: string; text: st
 }
 
 /**
- * Writes a change atomically and keeps the file's mode, owner and group. Throws a {@link Refusal} if writing fails, or if the file has
- * changed since the change was prepared.
+ * Writes a change atomically and keeps the file's mode, owner and group. Throws a {@link Refusal} if writing fails, or
+ * if the file has changed since the change was prepared.
  */
 export async function writeConfig({ path, before, after }: ConfigChange): Promise<void> {
   if ((await readConfig(path))?.text !== before)
