@@ -13,7 +13,7 @@ import { desktopVsCode, repository, runInExtensionHost } from "../support/extens
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { startScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
-import { endBackground } from "../support/background.ts";
+import { endBackground, runsInBackground } from "../support/background.ts";
 import { extensionWithOpener, viewOpener } from "../ui/support/extension.ts";
 import { startVsCodeServer, writeSettings, type Settings } from "../vscode/host.ts";
 import { demoAnswer, demoConfig } from "./demo-model.ts";
@@ -72,18 +72,17 @@ async function open(): Promise<void> {
   const openCode = installed("opencode");
   const settings = openCode ? {} : { "asyncagents.server.path": openCodeBinary() };
   const stage: Stage = { folder, settings, env: hasProvider() ? {} : await demoEnvironment() };
+  const background = [stage.env["HOME"] ?? homedir(), { ...process.env, ...stage.env }] as const;
+  // The user's own agents may be at work there.
+  const isShared = runsInBackground(...background);
   const desktop = installed("code") ?? (await desktopVsCode());
   const window = desktop ? openDesktop(desktop, stage) : await openInBrowser(stage);
   await Promise.race([window.ended, interrupted]);
   await window.stop();
-  await endOpenCode(stage);
+  // The daemon and the server that it started would otherwise outlive the window for a while.
+  if (!isShared) await endBackground(...background);
   // Otherwise the demo's model would keep listening.
   process.exit(0);
-}
-
-/** Ends the daemon and the server that it started, which would otherwise outlive the window for a while. */
-async function endOpenCode({ env }: Stage): Promise<void> {
-  await endBackground(env["HOME"] ?? homedir(), { ...process.env, ...env });
 }
 
 async function demoEnvironment(): Promise<Record<string, string>> {

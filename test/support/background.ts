@@ -6,13 +6,16 @@ import { defaultStateFolder } from "../../src/state/state-folder.ts";
 import { hermeticEnv } from "./opencode.ts";
 import { until } from "./wait.ts";
 
+type Env = Readonly<Record<string, string | undefined>>;
+
 /** Ends the daemon of this home and its servers, which outlive the windows, and waits until they are gone. */
-export async function endBackground(
-  home: string,
-  env: Readonly<Record<string, string | undefined>> = hermeticEnv(home),
-): Promise<void> {
-  const { platform } = process;
-  await endAll(defaultStateFolder({ platform, env, home }));
+export async function endBackground(home: string, env: Env = hermeticEnv(home)): Promise<void> {
+  await endAll(stateFolderOf(home, env));
+}
+
+/** Whether a daemon of this home, or a server that one left behind, is running. */
+export function runsInBackground(home: string, env: Env): boolean {
+  return processesOf(stateFolderOf(home, env)).length > 0;
 }
 
 /** Like {@link endBackground}, for the processes recorded in a state folder. */
@@ -31,6 +34,10 @@ export async function endAll(stateFolder: string): Promise<void> {
     },
     60_000,
   );
+}
+
+function stateFolderOf(home: string, env: Env): string {
+  return defaultStateFolder({ platform: process.platform, env, home });
 }
 
 /** The daemon, because it would restart its servers; without a daemon, the servers that it left behind. */
