@@ -549,23 +549,44 @@ describe("the tree", () => {
     assert.deepEqual(revealed, [id]);
   });
 
-  it("selects a revealed row once more, as the editor says nothing if it drops the selection in a redraw", async () => {
+  it("selects a row once more after a redraw, in which the editor drops the selection without saying so", async () => {
+    const id = await add("Find the bug");
+    const { shown, view, revealed, focused } = showView(await openFolder(engine, session));
+    view.visible = true;
+    shown.tree.getChildren();
+    await shown.reveal(id, { focus: true });
+    assert.deepEqual(revealed, [id, id]);
+    assert.deepEqual(focused, [true, true]);
+    assert.equal(shown.selectedID, id);
+  });
+
+  it("selects a row once if the editor isn't drawing rows", async () => {
     const id = await add("Find the bug");
     const { shown, view, revealed } = showView(await openFolder(engine, session));
     view.visible = true;
     await shown.reveal(id);
-    assert.deepEqual(revealed, [id, id]);
-    assert.equal(shown.selectedID, id);
+    assert.deepEqual(revealed, [id]);
+  });
+
+  it("gives the focus to a row that is being selected without it", async () => {
+    const id = await add("Find the bug");
+    const { shown, view, focused } = showView(await openFolder(engine, session));
+    view.visible = true;
+    shown.tree.getChildren();
+    await Promise.all([shown.reveal(id), shown.reveal(id, { focus: true })]);
+    assert.deepEqual(focused, [false, true, true]);
   });
 
   it("selects no row again once the user has selected another one, or left the view", async () => {
     const [id, other] = [await add("Find the bug"), await add("Fix it")];
     const { shown, view, select, revealed } = showView(await openFolder(engine, session));
     view.visible = true;
+    shown.tree.getChildren();
     const revealing = shown.reveal(id);
     await until("the row", () => shown.selectedID === id);
     select([shown.tree.node(other)]);
     await revealing;
+    shown.tree.getChildren();
     const leaving = shown.reveal(id);
     await until("the row", () => shown.selectedID === id);
     view.visible = false;
@@ -589,6 +610,7 @@ describe("the tree", () => {
     const never = (): vscode.Disposable => ({ dispose: () => undefined });
     const selections = new vscode.EventEmitter<{ readonly selection: readonly Node[] }>();
     const revealed: string[] = [];
+    const focused: boolean[] = [];
     const view = {
       message: "",
       selection: [] as readonly Node[],
@@ -597,8 +619,9 @@ describe("the tree", () => {
       onDidExpandElement: never,
       onDidCollapseElement: never,
       onDidChangeSelection: selections.event,
-      reveal: async (node: Node) => {
+      reveal: async (node: Node, { focus }: { readonly focus: boolean }) => {
         revealed.push(rowID(node));
+        focused.push(focus);
         view.selection = [node];
       },
       dispose: () => selections.dispose(),
@@ -619,7 +642,7 @@ describe("the tree", () => {
       view.selection = selection;
       selections.fire({ selection });
     };
-    return { shown, view, keys, select, revealed };
+    return { shown, view, keys, select, revealed, focused };
   }
 });
 

@@ -5,7 +5,7 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf } from "./family.ts";
-import { FirstLoad } from "./first-load.ts";
+import { EditorReads } from "./editor-reads.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
 import { goneItem, launchingItem, LaunchingRows, unreadableItem } from "./other-rows.ts";
@@ -55,7 +55,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** For each drawn row, whether it has been expanded since it got child rows. */
   private readonly wereOpen = new Map<ChildNode, boolean>();
   private readonly changes = new vscode.EventEmitter<Node | undefined>();
-  private readonly firstLoad = new FirstLoad(() => this.changes.fire(undefined));
+  readonly reads = new EditorReads(() => this.changes.fire(undefined));
   private readonly parents = new vscode.EventEmitter<ChildNode>();
   private readonly disposables: vscode.Disposable;
   readonly onDidChangeTreeData = this.changes.event;
@@ -74,10 +74,10 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     );
     this.disposables = vscode.Disposable.from(
       this.launching,
-      this.firstLoad,
+      this.reads,
       this.parents,
       this.changes,
-      this.changes.event(() => this.firstLoad.changed()),
+      this.changes.event(() => this.reads.changed()),
       folders.onDidChange(() => this.refresh()),
       folders.follow((folder) => folder.session.onDidChange(() => this.refresh(folder))),
       options.onDidChange(() => this.refresh()),
@@ -137,7 +137,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   getChildren(element?: Node): Node[] {
-    this.firstLoad.asked();
+    this.reads.asked();
     if (element instanceof UnreadableNode || element instanceof LaunchingNode) return [];
     // The editor asks for the children of rows that are expanded, or will be to reveal one of them. While it redraws the
     // tree, it doesn't report that the user expands one.

@@ -22,8 +22,8 @@ export const TASK_VIEW = "asyncagents.tasks";
 const UPDATE_DELAY_MS = 50;
 /** How long a clicked row may take to be redrawn. */
 const SELECTION_MS = 2_000;
-/** After this time, in milliseconds, a selected row is selected again: a redraw that was going on then drops it unnoticed. */
-const RESELECT_MS = 500;
+/** How long the editor may take to draw the rows that it asked for, in milliseconds. */
+const REDRAW_MS = 500;
 /** The number of requests that the badge's tooltip names. */
 const NAMED_REQUESTS = 5;
 
@@ -52,8 +52,8 @@ export class TaskView implements vscode.Disposable {
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** The selected rows, as the editor last reported them. */
   private reported: readonly Node[] = [];
-  /** The task whose row is to be selected. */
-  private toSelect: string | undefined;
+  /** The selection that is being made; a newer one replaces it. */
+  private toSelect: object | undefined;
   /** Rows to expand once the view is visible. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
@@ -181,25 +181,30 @@ export class TaskView implements vscode.Disposable {
     const wasVisible = view.visible;
     const selected = (): string => view.selection.map(rowID).join();
     let before = selected();
-    this.toSelect = taskID;
+    const toSelect = (this.toSelect = {});
+    let revealedAt = 0;
     for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
       const node = tree.node(taskID);
       // For a row that a filter hides, the editor would ask for the children of collapsed rows.
       if (tree.existing([node]).length === 0) return;
       const isSelected = selected() === taskID;
+      const now = Date.now();
+      // A redraw that is in progress drops the selection, which the editor doesn't report.
+      const isDropped = tree.reads.lastAt > revealedAt - REDRAW_MS;
+      const isLast = waited + UPDATE_DELAY_MS >= SELECTION_MS;
+      const isDrawn = now - tree.reads.lastAt > REDRAW_MS || isLast;
       // By now the user may have left the view.
-      if (waited === 0 || (view.visible && (!isSelected || waited % RESELECT_MS === 0)))
+      if (waited === 0 || (view.visible && (!isSelected || (isDropped && isDrawn)))) {
+        revealedAt = now;
         // The row may be gone before the editor gets there.
-        await view
-          .reveal(node, { focus: focus && !isSelected, select: true })
-          .then(undefined, () => undefined);
-      else if (wasVisible && isSelected && waited > RESELECT_MS) return;
+        await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
+      } else if (wasVisible && isSelected && !isDropped) return;
       await pause();
-      const now = selected();
+      const selection = selected();
       // Once the row was selected, any other one is the user's choice.
-      if (now === taskID) before = "";
-      else if (now !== "" && now !== before) return;
-      if (this.toSelect !== taskID) return;
+      if (selection === taskID) before = "";
+      else if (selection !== "" && selection !== before) return;
+      if (this.toSelect !== toSelect) return;
     }
   }
 

@@ -4,19 +4,22 @@ import type * as vscode from "vscode";
 const QUIET_MS = 1_000;
 
 /**
- * Repeats a change that arrives while the editor loads the tree for the first time. The editor then reads the rows that
+ * Follows the editor's reads of the tree. Repeats a change that arrives while the editor loads the tree for the first time. The editor then reads the rows that
  * it has just stored as if they were new, and mixes up what belongs to which row: a group is shown as expanded and empty
  * until its next change.
  */
-export class FirstLoad implements vscode.Disposable {
+export class EditorReads implements vscode.Disposable {
   private isDone = false;
   private isChanged = false;
   private quiet: NodeJS.Timeout | undefined;
+  /** When the editor asked for rows last, in milliseconds since 1970; it draws them a moment later. */
+  lastAt = 0;
 
   constructor(private readonly repeat: () => void) {}
 
   /** The editor asks for rows. */
   asked(): void {
+    this.lastAt = Date.now();
     if (this.isDone) return;
     clearTimeout(this.quiet);
     this.quiet = setTimeout(() => {
