@@ -52,6 +52,32 @@ describe("a page in an editor tab", () => {
     await until("a load after the page is shown again", () => panel.webview.html !== shown);
   });
 
+  it("is loaded again after ever longer times, so that a slow one can arrive", async () => {
+    const patienceMs = 70_001;
+    const pages: string[] = [];
+    const times: number[] = [];
+    const { setTimeout } = globalThis;
+    const early = (run: () => void, ms = 0, ...others: []): unknown => {
+      if (ms === 0 || ms % patienceMs > 0) return setTimeout(run, ms, ...others);
+      pages.push(panel.webview.html);
+      return times.push(ms) < 4 ? setTimeout(run) : undefined;
+    };
+    globalThis.setTimeout = early as typeof setTimeout;
+    try {
+      const empty = vscode.Uri.file(tempDir("empty"));
+      const page = loadPage(panel, empty, { name: "output", receive: () => undefined, patienceMs });
+      await until("three more loads", () => times.length === 4);
+      page.dispose();
+    } finally {
+      globalThis.setTimeout = setTimeout;
+    }
+    assert.deepEqual(
+      times.map((ms) => ms / patienceMs),
+      [1, 2, 4, 8],
+    );
+    assert.equal(new Set(pages).size, 4);
+  });
+
   it("receives nothing from the page of another task, which works until it is replaced", async () => {
     const [one, other] = [tempDir("extension"), tempDir("extension")];
     for (const extension of [one, other])

@@ -38,7 +38,8 @@ describe("what a running task survives", () => {
     await workbench.quickInput.choose("general");
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(script([{ text: `${name} is done.`, gate: name }], `${name} `));
-    await model.waitForRequest(({ step }) => step.gate === name);
+    // The first request takes longer, because the server has just started.
+    await model.waitForRequest(({ step }) => step.gate === name, 60_000);
   }
 
   async function label(name: string): Promise<string> {

@@ -94,15 +94,16 @@ describe("work in the background, in a real editor", function () {
     assert.deepEqual([state.daemonPid(), state.server()?.pid], [daemon, server]);
 
     await workbench.open();
-    await workbench.openView();
+    // By itself, a notification goes out of sight after 10 seconds.
+    await workbench.showNotifications();
     const news = workbench.notification("While you were away");
     await news.first().waitFor();
+    await workbench.openView();
     assert.match(await news.first().innerText(), /While you were away: 1 completed, 1 failed/);
     await says("Write chapter 1", /completed/);
     await says("Write chapter 2", /failed/);
     for (const name of CHAPTERS.slice(2)) await says(name, /running/);
     await workbench.showNotifications();
-    await news.first().waitFor();
     assert.equal(await workbench.notification("").count(), 1, "the summary is all that is said");
     await takePictures(workbench, "background-while-away");
     await takeHighContrastPicture(workbench, "background-while-away");
@@ -239,7 +240,7 @@ describe("two versions of the extension, in two real editors", function () {
     await older.quickInput.choose("general");
     await older.quickInput.shows("Enter a prompt.");
     await older.quickInput.enter("Write chapter 1");
-    await model.waitForRequest(({ step }) => step.gate === "Write chapter 1");
+    await model.waitForRequest(({ step }) => step.gate === "Write chapter 1", 60_000);
   });
 
   it("[BKG-6] the newer one takes over without ending a turn, and the older one asks for an update", async () => {

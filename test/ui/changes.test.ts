@@ -113,7 +113,9 @@ describe("changes and terminals in a real editor", () => {
 
   async function ended(prompt: string): Promise<void> {
     const row = workbench.treeItem(prompt);
-    await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
+    // The first request takes longer, because the server has just started.
+    const isCompleted = async () => /completed/.test((await row.getAttribute("aria-label")) ?? "");
+    await until("its end", isCompleted, 120_000);
   }
 
   const multiDiff = (): Locator => workbench.page.locator(".multiDiffEditor");

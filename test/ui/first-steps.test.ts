@@ -138,6 +138,7 @@ describe("the first steps in a real editor", () => {
     await workbench.quickInput.items.first().waitFor();
     await until("the executable to be selected", async () => {
       const { widget } = workbench.quickInput;
+      if (!(await widget.isVisible())) return true;
       await workbench.quickInput.type(openCodeBinary());
       await widget.getByRole("option", { name: "opencode", exact: true }).waitFor({ timeout: 5_000 });
       await widget.getByRole("button", { name: "Select" }).click({ timeout: 5_000 });

@@ -186,7 +186,9 @@ describe("forking in a real editor", () => {
     await workbench.quickInput.shows("Enter a prompt.");
     await workbench.quickInput.enter(`${first}.`);
     const row = workbench.treeItem(first);
-    await until("its end", async () => /completed/.test((await row.getAttribute("aria-label")) ?? ""));
+    const isCompleted = async () => /completed/.test((await row.getAttribute("aria-label")) ?? "");
+    // The first request takes longer, because the server has just started.
+    await until("its end", isCompleted, 60_000);
     const entries = await (await workbench.openContextMenu(row)).allInnerTexts();
     assert.deepEqual(
       entries.filter((entry) => entry.endsWith("…")),

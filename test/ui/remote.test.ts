@@ -21,7 +21,7 @@ function answer({ messages }: { readonly messages: readonly ModelMessage[] }): S
   return gate === undefined ? { text: "Noted." } : { text: `${gate}: done.`, gate };
 }
 
-const GRACE_S = 4;
+const GRACE_S = 15;
 
 describe("a folder on another machine, in a real editor", function () {
   const home = hermeticHome();

@@ -56,9 +56,13 @@ export function loadPage(
     });
   };
   let overdue: NodeJS.Timeout | undefined;
-  const stop = (): void => {
-    clearInterval(overdue);
-    overdue = undefined;
+  const stop = (): void => clearTimeout(overdue);
+  /** Waits longer each time: over a slow connection, each load would end the one before it. */
+  const loadAgain = (afterMs: number): void => {
+    overdue = setTimeout(() => {
+      load();
+      loadAgain(afterMs * 2);
+    }, afterMs);
   };
   let wasVisible = false;
   /** The editor discards a page that is hidden, and loads it again when it is shown. */
@@ -66,7 +70,7 @@ export function loadPage(
     if (panel.visible === wasVisible) return;
     wasVisible = panel.visible;
     stop();
-    if (wasVisible) overdue = setInterval(load, patienceMs);
+    if (wasVisible) loadAgain(patienceMs);
   };
   const watch = new DisposableStore(
     { dispose: stop },

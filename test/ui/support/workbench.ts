@@ -386,8 +386,9 @@ export class Workbench {
       if (!isOpen && isClicked) return true;
       // What opens in the window closes the menu.
       if (!isOpen) await this.openContextMenu(target);
+      // Long enough that no click that arrives is given up, and made again.
+      await chosen.click({ timeout: 15_000 });
       isClicked = true;
-      await chosen.click({ timeout: 1_000 });
       return false;
     });
   }
