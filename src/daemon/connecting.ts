@@ -65,7 +65,7 @@ export class Connecting implements Disposable {
   /** The state shown to users: connected only once the tasks have been read. */
   get state(): ConnectionState {
     const { state } = this.options.connection;
-    if (this.queued > 0 && state.kind === "disconnected")
+    if (this.queued > 0 && (state.kind === "disconnected" || state.kind === "failed"))
       return { kind: "connecting", detail: sentence("Waiting for the servers of other folders…") };
     if (state.kind !== "connected" || this.upToDate) return state;
     return this.readFailure
@@ -141,17 +141,23 @@ export class Connecting implements Disposable {
 
   private async connectInTurn(signal: AbortSignal): Promise<void> {
     const { connection } = this.options;
-    // If a start is already in progress, join it.
-    if (connection.state.kind === "connecting") return connection.connect(signal);
+    // If a start is already in progress, join it; but one who is queued only looks for a running server.
+    if (connection.state.kind === "connecting" && this.queued === 0) return connection.connect(signal);
     const leave = await this.turn(signal);
     await connection.connect(signal).finally(leave);
   }
 
   private async turn(signal: AbortSignal): Promise<() => void> {
-    const { starts } = this.options;
+    const { connection, starts } = this.options;
     if (!starts.isReached) return starts.enter(signal);
     this.countQueued(1);
-    return starts.enter(signal).finally(() => this.countQueued(-1));
+    try {
+      // Joining a server that is running is no start. Besides, one that no folder has joined yet counts as unused.
+      if (await connection.adopt(signal)) return () => undefined;
+      return await starts.enter(signal);
+    } finally {
+      this.countQueued(-1);
+    }
   }
 
   private countQueued(change: number): void {

@@ -107,7 +107,7 @@ export class DaemonFolder implements FolderService, Disposable {
       connection.onDidChangeState(({ kind }) => {
         // The folder rejoins a server whose connection was lost, but not one that it disconnected from on purpose.
         if (kind === "connected") state.setUsed(true, connection.serverKey);
-        else if (kind === "disconnected") state.setUsed(false);
+        else if (connecting.state.kind === "disconnected") state.setUsed(false);
       }),
     );
     this.connecting = connecting;
@@ -244,8 +244,8 @@ export class DaemonFolder implements FolderService, Disposable {
   /** Whether work is running here, or may be, that would be lost if the server ended now. */
   async isRunning(): Promise<boolean> {
     const { kind } = this.connection.state;
-    // A server that is being joined may be running tasks, and parents may still have to be notified.
-    if (kind === "connecting") return true;
+    // A server that is being joined, or is about to be, may be running tasks, and parents may still have to be notified.
+    if (this.connecting.state.kind === "connecting") return true;
     if (kind !== "connected" && kind !== "reconnecting") return false;
     if (!this.engine.isSettled()) return true;
     // It cannot be asked. One of the user's own may never come back, but doesn't end with the daemon either; any other

@@ -135,10 +135,10 @@ export class OpenCodeConnection implements Disposable {
   }
 
   /** Joins a server that is already running for this folder. Starts none. Resolves to whether it joined. */
-  async adopt(): Promise<boolean> {
+  async adopt(signal?: AbortSignal): Promise<boolean> {
     if (isUp(this.current)) return true;
     try {
-      return await this.join(this.attempt ?? this.begin("adopt"));
+      return await this.join(this.attempt ?? this.begin("adopt"), signal);
     } catch (error) {
       if (error instanceof ConnectionError || isCancelled(error)) return false;
       throw error;

@@ -21,6 +21,8 @@ describe("connecting many folders", () => {
     private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
     state: ConnectionState = { kind: "disconnected" };
     finish: () => void = () => assert.fail("not started");
+    /** Whether a server that can be joined is running for it. */
+    hasServer = false;
     readonly connecting: Connecting;
 
     constructor() {
@@ -40,6 +42,11 @@ describe("connecting many folders", () => {
               resolve();
             };
           }),
+        adopt: async () => {
+          if (this.hasServer)
+            this.set({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true });
+          return this.hasServer;
+        },
         stopServer: async () => undefined,
       };
       Object.defineProperty(connection, "state", { get: () => this.state });
@@ -48,7 +55,7 @@ describe("connecting many folders", () => {
         engine: { connect: async () => undefined, disconnect: () => undefined },
         session: { refresh: async () => undefined },
         starts,
-        unasked: () => "nothing",
+        unasked: () => "connect",
         clock: realClock,
         logger: strictLogger,
       });
@@ -101,6 +108,19 @@ describe("connecting many folders", () => {
     await assert.rejects(connecting(0), /cancelled/);
     other.finish();
     await connecting(1);
+    assert.ok(!starts.isReached);
+  });
+
+  it("a folder whose server is already running joins it without waiting for its turn", async () => {
+    const [first, second, running] = [new FakeFolder(), new FakeFolder(), new FakeFolder()];
+    const starting = [first.connecting.connect(), second.connecting.connect()];
+    await until("two to start", () => kinds().filter((kind) => kind === "connecting").length === 2);
+    running.hasServer = true;
+    void running.connecting.join();
+    await until("it to have joined", () => running.state.kind === "connected");
+    first.finish();
+    second.finish();
+    await Promise.all(starting);
     assert.ok(!starts.isReached);
   });
 });

@@ -13,60 +13,83 @@ import { noOwnServers } from "../../support/engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { roughTokens } from "../../support/rough-tokens.ts";
 import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
 import { settings, silentLogger } from "../rpc/fake-host.ts";
 
 describe("the folders of the daemon", () => {
+  let clock: ManualClock;
+  let shared: Shared;
+  let folders: DaemonFolders;
+  let directory: string;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    directory = tempDir("folder");
+    shared = {
+      stateFolder: tempDir("state"),
+      home: directory,
+      bundle: (name) => name,
+      ownServers: noOwnServers as OwnServers,
+      tokens: roughTokens,
+      starts: new Semaphore(1),
+      graceMs: 1_000,
+      events: new ServerEvents(clock),
+      clock,
+      logger: silentLogger,
+    };
+    folders = new DaemonFolders(shared);
+  });
+  afterEach(() => folders.leave());
+
+  /** What an earlier daemon kept of the folder. */
+  async function keep(isUsed: boolean, unsettled: readonly TaskRecord[]): Promise<void> {
+    const state = await StateFile.open(directory, shared);
+    state.setUsed(isUsed);
+    state.saveUnsettled(unsettled);
+    state.keepSettings({
+      ...settings,
+      server: { ...settings.server, path: "/no/opencode" },
+      keepWorkingMs: HOUR,
+    });
+    await state.written();
+  }
+
+  const keptState = (): Promise<StateFile> => StateFile.open(directory, shared);
+  const HOUR = 3_600_000;
+  const TASK = { id: "ses_1", revision: 1 } as TaskRecord;
+
   it("don't count one that could not be opened, so that the daemon can end", async () => {
-    const shared = {
+    shared = {
       get stateFolder(): string {
         throw new Error("There is no such folder.");
       },
     } as Shared;
-    const folders = new DaemonFolders(shared);
+    folders = new DaemonFolders(shared);
     const counts: number[] = [];
     folders.onDidChangeCount((count) => counts.push(count));
     await assert.rejects(folders.open({ directory: "/work", settings, env: {} }), /no such folder/);
     assert.deepEqual(counts, [1, 0]);
   });
 
+  it("keep one that waits for the servers of others to start, and that it is used", async () => {
+    await keep(true, []);
+    const others = await shared.starts.enter(new AbortController().signal);
+    void folders.reopen(directory, { env: {}, onlyIfUsed: true });
+    await until("it to wait", () => shared.starts["waiting"].size > 0);
+    await clock.advance(3 * shared.graceMs);
+    assert.equal(folders.count, 1);
+    await folders.leave();
+    assert.equal((await keptState()).isUsed, true);
+    others();
+  });
+
   describe("of which a window names another server", () => {
-    let shared: Shared;
-    let folders: DaemonFolders;
-    let directory: string;
-
-    beforeEach(() => {
-      const clock = new ManualClock();
-      directory = tempDir("folder");
-      shared = {
-        stateFolder: tempDir("state"),
-        home: directory,
-        bundle: (name) => name,
-        ownServers: noOwnServers as OwnServers,
-        tokens: roughTokens,
-        starts: new Semaphore(1),
-        graceMs: 1_000,
-        events: new ServerEvents(clock),
-        clock,
-        logger: silentLogger,
-      };
-      folders = new DaemonFolders(shared);
-    });
-    afterEach(() => folders.leave());
-
     const at = (port: number): FolderSettings => ({
       ...settings,
       server: { ...settings.server, url: `http://127.0.0.1:${port}` },
     });
     const open = (port: number): Promise<HostedFolder> =>
       folders.open({ directory, settings: at(port), env: {} });
-
-    /** What an earlier daemon kept of the folder. */
-    async function keep(isUsed: boolean, unsettled: readonly TaskRecord[]): Promise<void> {
-      const state = await StateFile.open(directory, shared);
-      state.setUsed(isUsed);
-      state.saveUnsettled(unsettled);
-      await state.written();
-    }
 
     /** Whether the folder goes to the server of a window that opens it next. */
     async function goesToAnother(): Promise<boolean> {
@@ -79,7 +102,6 @@ describe("the folders of the daemon", () => {
       return folder?.opened.settings.server.url === at(2).server.url;
     }
 
-    const TASK = { id: "ses_1", revision: 1 } as TaskRecord;
     for (const [isUsed, unsettled, goes, what] of [
       [false, [], true, "that nobody uses goes to it"],
       [true, [], true, "whose tasks are settled goes to it"],
