@@ -201,7 +201,11 @@ export class DaemonFolder implements FolderService, Disposable {
    */
   isFree(isAlone: boolean): boolean {
     if (this.connection.state.kind === "failed") return true;
-    if (!isAlone) return false;
+    return isAlone && this.isSettled();
+  }
+
+  /** Whether, as far as is known, no task is queued or running here, and no parent still has to be notified. */
+  isSettled(): boolean {
     // Until the tasks have been read, the engine knows none of those that the folder may be about to rejoin.
     return this.connecting.state.kind === "connected"
       ? this.engine.isSettled()
@@ -247,7 +251,7 @@ export class DaemonFolder implements FolderService, Disposable {
     // A server that is being joined, or is about to be, may be running tasks, and parents may still have to be notified.
     if (this.connecting.state.kind === "connecting") return true;
     if (kind !== "connected" && kind !== "reconnecting") return false;
-    if (!this.engine.isSettled()) return true;
+    if (!this.isSettled()) return true;
     // It cannot be asked. One of the user's own may never come back, but doesn't end with the daemon either; any other
     // is restarted or given up soon.
     if (kind === "reconnecting") return this.settings.server.url === undefined;

@@ -132,10 +132,10 @@ export class DaemonFolders {
    * next daemon.
    */
   async leave(): Promise<readonly OpenFolder[]> {
-    const working = [...this.held.values()]
-      .filter(({ folder }) => folder.active().length > 0 || folder.isNotifying())
-      .map(({ folder }) => folder.opened());
     const left = await Promise.allSettled(this.folders.values());
+    const working = [...this.held.values()]
+      .filter(({ folder }) => !folder.isSettled())
+      .map(({ folder }) => folder.opened());
     this.folders.clear();
     this.held.clear();
     await Promise.all(

@@ -83,6 +83,39 @@ describe("the folders of the daemon", () => {
     others();
   });
 
+  for (const [isOpened, what] of [
+    [true, "not connected yet"],
+    [false, "still being opened"],
+  ] as const)
+    it(`hand over the work of one that is ${what}`, async () => {
+      await keep(true, [TASK]);
+      const opening = folders.open({ directory, settings, env: {} });
+      if (isOpened) await opening;
+      assert.deepEqual(
+        (await folders.leave()).map((folder) => folder.directory),
+        [directory],
+      );
+      opening.catch(() => undefined);
+    });
+
+  it("keep one whose tasks couldn't be read yet, if it had unsettled ones", async () => {
+    await keep(true, [TASK]);
+    const { service, close } = await folders.open({
+      directory,
+      settings: { ...settings, keepWorkingMs: HOUR },
+      env: {},
+    });
+    assert.ok(service instanceof DaemonFolder);
+    const state = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
+    const failed = { kind: "failed", failure: { code: "gave-up", message: "", remedy: "" } };
+    Object.defineProperty(service["connection"], "state", { value: state });
+    Object.defineProperty(service["connecting"], "state", { value: failed });
+    service["connection"].server.statuses = async () => new Map();
+    close();
+    await clock.advance(3 * shared.graceMs);
+    assert.equal(folders.count, 1);
+  });
+
   describe("of which a window names another server", () => {
     const at = (port: number): FolderSettings => ({
       ...settings,
