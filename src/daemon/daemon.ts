@@ -36,9 +36,6 @@ const ANSWER_MS = 100;
 /** How many servers may be starting at the same time. */
 const STARTS_AT_ONCE = 2;
 
-/** The answer of a daemon that is ending: the caller sees its connection close, and asks the next daemon. */
-const NO_ANSWER = new Promise<never>(() => undefined);
-
 const LOST_WORK = "Work that goes on could not be handed from one daemon to the next.";
 
 export interface DaemonOptions {
@@ -116,12 +113,16 @@ export class Daemon implements FolderHost {
     return daemon;
   }
 
+  get isEnding(): boolean {
+    return this.ending !== undefined;
+  }
+
   open(folder: OpenFolder): Promise<HostedFolder> {
-    return this.ending ? NO_ANSWER : this.folders.open(folder);
+    return this.folders.open(folder);
   }
 
   reopen(directory: string, reopening: Reopening): Promise<void> {
-    return this.ending ? NO_ANSWER : this.folders.reopen(directory, reopening);
+    return this.folders.reopen(directory, reopening);
   }
 
   async findExecutable({ path = "", env }: ExecutableSearch): Promise<string> {

@@ -21,6 +21,8 @@ export interface HostedFolder {
 
 /** The daemon, as seen by the connections of its windows. */
 export interface FolderHost {
+  /** Whether this daemon is ending, so that the next one is to be asked. */
+  readonly isEnding: boolean;
   /** Opens a folder for one window. All windows share one service per folder. */
   open(folder: OpenFolder): Promise<HostedFolder>;
   /** See `DaemonRequests.reopen`. */

@@ -32,6 +32,9 @@ import { AnsweringWire } from "./answering-wire.ts";
 /** How many bytes are read from a client before it has proven the token. */
 const MAX_GREETING_BYTES = 10_000;
 
+/** The answer of a daemon that is ending: the caller sees its connection close, and asks the next daemon. */
+const NO_ANSWER = new Promise<never>(() => undefined);
+
 /** Not strict, so that windows of other versions can be told about the mismatch. */
 const hello = z.object({
   nonce: z.string(),
@@ -103,9 +106,17 @@ export class ServedWindow {
     if (request === "hello") return this.greet(parse(method, hello, params));
     if (request === "handOver" && this.admitted !== "nothing") return this.options.host.handOver();
     if (this.admitted !== "all") throw notGreeted();
-    switch (request) {
-      case "ping":
-        return undefined;
+    if (request === "ping") return undefined;
+    if (this.options.host.isEnding) return NO_ANSWER;
+    return this.carryOut(method, params, signal).catch((error: unknown) => {
+      // What fails because everything is being closed may be done in part, or could still be done.
+      if (this.options.host.isEnding) return NO_ANSWER;
+      throw error;
+    });
+  }
+
+  private async carryOut(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    switch (method as keyof DaemonRequests) {
       case "open":
         return this.open(params);
       case "reopen": {

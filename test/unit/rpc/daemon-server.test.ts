@@ -11,6 +11,7 @@ import {
   type DaemonNotifications,
   type DaemonRequests,
   type FolderChange,
+  type FolderMethod,
   type WindowNotifications,
 } from "../../../src/rpc/contract.ts";
 import { listenExclusively, removeEntry, socketFor, writeEntry } from "../../../src/rpc/daemon-entry.ts";
@@ -160,6 +161,44 @@ describe("The daemon's server", () => {
     assert.deepEqual(await wire.request("diagnostics", []), {});
     await wire.request("stop", [{ directories: ["/a", "/b"] }]);
     assert.deepEqual(host.stopped, ["/a", "/b"]);
+  });
+
+  it("while ending, carries nothing out, and tells no window of what failed", async () => {
+    const gates = new Map<string, (error?: Error) => void>();
+    const service = new FakeService({
+      retry: (id) =>
+        new Promise((resolve, reject) =>
+          gates.set(id, (error) => (error ? reject(error) : resolve({ id } as never))),
+        ),
+      models: async () => [],
+    });
+    const { entry, host, server } = await serve(new FakeHost(service));
+    const wire = await greeted(entry);
+    await wire.request("open", [folder()]);
+    const call = (method: FolderMethod, ...args: readonly unknown[]) =>
+      wire.request("call", [{ directory: "/work", method, args }]);
+    const [failing, succeeding] = [call("retry", "1"), call("retry", "2")];
+    await until("the calls", () => gates.size === 2);
+    host.isEnding = true;
+    gates.get("1")?.(new ServerFailure("POST /x", "unreachable", sentence("Not now.")));
+    gates.get("2")?.();
+    assert.deepEqual(await succeeding, { id: "2" });
+    const unanswered = [
+      failing,
+      call("models"),
+      wire.request("open", [folder()]),
+      wire.request("openConversation", [{ directory: "/work", key: 1, id: "ses_1" }]),
+      wire.request("status", []),
+      wire.request("diagnostics", []),
+      wire.request("stop", [{ directories: ["/work"] }]),
+    ];
+    for (const each of unanswered) each.catch(() => undefined);
+    // What is answered without waiting for anything would have arrived before the second answer.
+    await wire.request("ping", []);
+    await wire.request("ping", []);
+    server.dispose();
+    for (const each of unanswered) await assert.rejects(each, { name: "WireClosed" });
+    assert.deepEqual([host.opened.length, host.stopped], [1, []]);
   });
 
   it("opens a folder again for a program that proves the token", async () => {

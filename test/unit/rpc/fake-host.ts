@@ -147,6 +147,7 @@ export class FakeHost implements FolderHost {
   readonly opened: OpenFolder[] = [];
   readonly reopened: Parameters<FolderHost["reopen"]>[] = [];
   readonly configured: FolderSettings[] = [];
+  isEnding = false;
   closed = 0;
   readonly stopped: string[] = [];
   handedOver = 0;
