@@ -207,9 +207,7 @@ export class DaemonFolder implements FolderService, Disposable {
   /** Whether, as far as is known, no task is queued or running here, and no parent still has to be notified. */
   isSettled(): boolean {
     // Until the tasks have been read, the engine knows none of those that the folder may be about to rejoin.
-    return this.connecting.state.kind === "connected"
-      ? this.engine.isSettled()
-      : !this.state.isUsed || this.state.loadUnsettled().length === 0;
+    return this.connecting.state.kind === "connected" ? this.engine.isSettled() : !this.state.hasWork;
   }
 
   /** These settings with the server that the folder has now. */

@@ -1,5 +1,7 @@
+import { Refusal } from "../engine/errors.ts";
 import { Emitter, type Event, logged } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
+import { sentence } from "../engine/sentence.ts";
 import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
 import type { DescribedFolder } from "./diagnostics.ts";
@@ -94,18 +96,7 @@ export class DaemonFolders {
 
   /** Cancels the tasks of these folders, and closes the folders that no window has open. */
   async stop(directories: readonly string[]): Promise<void> {
-    const { logger } = this.shared;
-    const stopped = directories.flatMap((directory) => this.held.get(directory) ?? []);
-    const outcomes = await Promise.allSettled(
-      stopped.map(async (held) => {
-        logger.info(`Stopped all tasks in ${held.folder.directory}.`);
-        try {
-          await held.folder.cancelAll();
-        } finally {
-          if (held.windows.size === 0) await this.keepUntilLeft(held, STOPPED);
-        }
-      }),
-    );
+    const outcomes = await Promise.allSettled(directories.map((directory) => this.stopWork(directory)));
     const failed = outcomes.find((outcome) => outcome.status === "rejected");
     if (failed) throw failed.reason;
   }
@@ -147,6 +138,22 @@ export class DaemonFolders {
     );
     this.changes.fire(0);
     return working;
+  }
+
+  private async stopWork(directory: string): Promise<void> {
+    const held = await this.folders.get(directory);
+    if (!held) {
+      const { hasWork } = await StateFile.open(directory, this.shared);
+      // It ended by itself, unless the last daemon was killed: then it goes on until the folder is opened again.
+      if (hasWork) throw notReopened(directory);
+      return;
+    }
+    this.shared.logger.info(`Stopped all tasks in ${directory}.`);
+    try {
+      await held.folder.cancelAll();
+    } finally {
+      if (held.windows.size === 0) await this.keepUntilLeft(held, STOPPED);
+    }
   }
 
   private hold(opened: OpenFolder): Promise<OpenedFolder> {
@@ -234,4 +241,14 @@ export class DaemonFolders {
 
 function pause(clock: Clock, ms: number): Promise<void> {
   return new Promise((resolve) => clock.after(ms, resolve));
+}
+
+function notReopened(directory: string): Refusal {
+  return new Refusal(
+    "unavailable",
+    sentence(
+      "The background process has just been restarted and isn't back in {0} yet. Try again in a moment.",
+      directory,
+    ),
+  );
 }

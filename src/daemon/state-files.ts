@@ -106,6 +106,11 @@ export class StateFile implements TaskMemoryStore {
     return this.kept.isUsed ?? false;
   }
 
+  /** Whether it is kept that tasks are unsettled at the server that the folder rejoins. */
+  get hasWork(): boolean {
+    return this.isUsed && this.kept.unsettled.length > 0;
+  }
+
   get serverKey(): string | undefined {
     return this.kept.serverKey;
   }

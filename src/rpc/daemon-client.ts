@@ -4,6 +4,7 @@ import { ServerFailure, type Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type {
   DaemonNotifications,
+  DaemonRequests,
   DaemonStatus,
   Diagnostics,
   Environment,
@@ -14,7 +15,8 @@ import { notReached, Silence } from "./daemon-failures.ts";
 import { DaemonFiles } from "./daemon-files.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import { endDaemon, reachDaemon, type DaemonPlace } from "./reach-daemon.ts";
-import { RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
+import { answered, RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
+import type { AnswerOf, ParamsOf } from "./wire.ts";
 
 /** The delay before the second retry. It doubles with each further one. */
 const RETRY_MS = 100;
@@ -93,28 +95,24 @@ export class DaemonClient implements Disposable {
   }
 
   /** The path of OpenCode's executable. Rejects with a `ConnectionError` if there is none that can be used. */
-  async findExecutable(path: string | undefined): Promise<string> {
-    const link = await this.connected();
-    return link.request("findExecutable", [{ path, env: this.options.env }]);
+  findExecutable(path: string | undefined): Promise<string> {
+    return this.ask("findExecutable", { path, env: this.options.env });
   }
 
   /**
    * The terminal command that installs OpenCode 1, for all programs or privately in the extension's own storage.
    * Undefined if nothing on this machine can do that.
    */
-  async installCommand(isPrivate: boolean): Promise<string | undefined> {
-    const link = await this.connected();
-    return link.request("installCommand", [{ isPrivate, env: this.options.env }]);
+  installCommand(isPrivate: boolean): Promise<string | undefined> {
+    return this.ask("installCommand", { isPrivate, env: this.options.env });
   }
 
-  async status(): Promise<DaemonStatus> {
-    const link = await this.connected();
-    return link.request("status", []);
+  status(): Promise<DaemonStatus> {
+    return this.ask("status");
   }
 
-  async diagnostics(): Promise<Diagnostics> {
-    const link = await this.connected();
-    return link.request("diagnostics", []);
+  diagnostics(): Promise<Diagnostics> {
+    return this.ask("diagnostics");
   }
 
   /** The path of the daemon's log, whether or not a window is connected. */
@@ -123,9 +121,8 @@ export class DaemonClient implements Disposable {
   }
 
   /** Cancels the tasks of these folders. Folders that no window has open are closed, and their servers end. */
-  async stop(directories: readonly string[]): Promise<void> {
-    const link = await this.connected();
-    return link.request("stop", [{ directories }]);
+  stop(directories: readonly string[]): Promise<void> {
+    return this.ask("stop", { directories });
   }
 
   /** Kills the daemon's process, even if it hangs, and starts a new one. Servers and their tasks keep running. */
@@ -143,6 +140,18 @@ export class DaemonClient implements Disposable {
     this.next.reject(left());
     this.wake?.();
     this.states.dispose();
+  }
+
+  private ask<M extends keyof DaemonRequests & string>(
+    method: M,
+    ...params: ParamsOf<DaemonRequests[M]>
+  ): Promise<AnswerOf<DaemonRequests[M]>> {
+    return answered(
+      method,
+      method !== "stop",
+      () => this.connected(),
+      (link) => link.request(method, params),
+    );
   }
 
   private connected(): Promise<DaemonLink> {

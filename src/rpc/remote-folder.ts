@@ -191,27 +191,22 @@ export class RemoteFolder implements FolderClient {
     return unlessCancelled(outcome, signal, () => new Refusal("cancelled-by-caller", cancelled));
   }
 
-  /** Makes a request on the current or next connection. Repeats it if the daemon dies and repeating is safe. */
-  private async ask<T>(
+  private ask<T>(
     what: string,
     repeatable: boolean,
     signal: AbortSignal | undefined,
     ask: (link: DaemonLink) => Promise<T>,
   ): Promise<T> {
-    for (;;) {
-      let isSent = false;
-      try {
-        const link = await this.opened();
-        // The caller has already been notified of the cancellation.
-        if (signal?.aborted) throw new WireClosed();
-        isSent = link.isOpen;
-        return await ask(link);
-      } catch (error) {
-        if (!(error instanceof WireClosed) || signal?.aborted) throw error;
-        if (this.isDisposed) throw closed(what);
-        if (isSent && !repeatable) throw mayBeDone(what);
-      }
-    }
+    const opened = async (): Promise<DaemonLink> => {
+      const link = await this.opened();
+      // The caller has already been notified of the cancellation.
+      if (signal?.aborted) throw new WireClosed();
+      return link;
+    };
+    return answered(what, repeatable, opened, ask, (lost) => {
+      if (signal?.aborted) throw lost;
+      if (this.isDisposed) throw closed(what);
+    });
   }
 
   /** Resolves once the folder is open on the current or next connection. */
@@ -226,6 +221,31 @@ export class RemoteFolder implements FolderClient {
   /** Only logged, as the connection state shows the reason. */
   private joinFailed(error: unknown): void {
     this.daemon.logger.debug(`Couldn't join the folder: ${messageOf(error)}`);
+  }
+}
+
+/**
+ * Makes a request on the current or next connection. Repeats it if the daemon dies and repeating is safe.
+ * @param onLost throws if it isn't to be repeated then
+ */
+export async function answered<T>(
+  what: string,
+  repeatable: boolean,
+  reach: () => Promise<DaemonLink>,
+  ask: (link: DaemonLink) => Promise<T>,
+  onLost?: (lost: WireClosed) => void,
+): Promise<T> {
+  for (;;) {
+    let isSent = false;
+    try {
+      const link = await reach();
+      isSent = link.isOpen;
+      return await ask(link);
+    } catch (error) {
+      if (!(error instanceof WireClosed)) throw error;
+      onLost?.(error);
+      if (isSent && !repeatable) throw mayBeDone(what);
+    }
   }
 }
 

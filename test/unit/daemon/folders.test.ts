@@ -116,6 +116,13 @@ describe("the folders of the daemon", () => {
     assert.equal(folders.count, 1);
   });
 
+  it("stop nothing silently where work goes on in one that isn't open again yet", async () => {
+    await keep(true, [TASK]);
+    await assert.rejects(folders.stop([directory]), { name: "Refusal", code: "unavailable" });
+    await keep(true, []);
+    await folders.stop([directory]);
+  });
+
   describe("of which a window names another server", () => {
     const at = (port: number): FolderSettings => ({
       ...settings,

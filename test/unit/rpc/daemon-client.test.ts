@@ -252,6 +252,32 @@ describe("A window's connection to the daemon", () => {
     assert.deepEqual(await Promise.all([...repeated, waiting]), [[], { id: "call_1" }, { id: "ses_2" }]);
   });
 
+  it("repeats what was asked about all folders when the daemon crashes, but stops no work twice", async () => {
+    const host = new FakeHost();
+    let asked = 0;
+    const never = (): Promise<never> => {
+      asked++;
+      return new Promise(() => undefined);
+    };
+    Object.assign(host, { status: never, diagnostics: never, findExecutable: never, stop: never });
+    const server = await serve(host);
+    const { client: window } = client();
+    const stopped = assert.rejects(window.stop(["/work"]), { name: "ServerFailure", reason: "unreachable" });
+    const repeated = [window.status(), window.diagnostics(), window.findExecutable("/own/opencode")];
+    await until("all to be asked", () => asked === 4);
+    server.dispose();
+    await stopped;
+    const next = new FakeHost();
+    await serve(next);
+    await clock.advance(0);
+    assert.deepEqual(await Promise.all(repeated), [
+      { folders: [], pid: process.pid, startedAt: 1 },
+      {},
+      "/own/opencode",
+    ]);
+    assert.deepEqual(next.stopped, []);
+  });
+
   it("lets callers cancel, in the window and at the daemon", async () => {
     let aborted = false;
     const service = new FakeService({
