@@ -76,13 +76,12 @@ export class DaemonClient implements Disposable {
     return this.current;
   }
 
-  /** Opens a folder. A folder opened before with the same directory is disposed. */
+  /** Opens a folder. Those that open the same directory, such as through a link, share it, and each disposes it once. */
   open(folder: OpenFolder): FolderClient {
     const { directory } = folder;
-    this.folders.get(directory)?.dispose();
-    const remote = new RemoteFolder(folder, this.access, () => {
-      if (this.folders.get(directory) === remote) this.folders.delete(directory);
-    });
+    const known = this.folders.get(directory);
+    if (known) return known.share(folder);
+    const remote = new RemoteFolder(folder, this.access, () => this.folders.delete(directory));
     this.folders.set(directory, remote);
     if (this.link?.isOpen) remote.attach(this.link);
     else this.run();

@@ -47,6 +47,7 @@ export class RemoteFolder implements FolderClient {
   /** The keys of those that the current daemon does not follow yet: it knows no tasks before it is connected. */
   private readonly unfollowed = new Set<number>();
   private lastKey = 0;
+  private users = 1;
   private wasOpen = false;
   private isDisposed = false;
   private readonly changes: Emitter<readonly FolderChange[]>;
@@ -68,7 +69,15 @@ export class RemoteFolder implements FolderClient {
     this.calls = { ...calls, join: () => calls.join().catch((error: unknown) => this.joinFailed(error)) };
   }
 
-  /** Opens the folder on a new connection. */
+  /** Lets another part of the window use the folder, too. All get a snapshot then. */
+  share({ settings }: OpenFolder): this {
+    this.users++;
+    this.settings = settings;
+    if (this.opening?.isOpen) this.attach(this.opening.link);
+    return this;
+  }
+
+  /** Opens the folder on a new connection, or once more on the same one. */
   attach(link: DaemonLink): void {
     const opening: Opening = { link, result: this.open(link), isOpen: false };
     this.opening = opening;
@@ -133,8 +142,9 @@ export class RemoteFolder implements FolderClient {
     };
   }
 
+  /** Called once by each user. The last one closes the folder. */
   dispose(): void {
-    if (this.isDisposed) return;
+    if (--this.users) return;
     this.isDisposed = true;
     this.conversations.clear();
     this.unfollowed.clear();

@@ -168,6 +168,35 @@ describe("A window's connection to the daemon", () => {
     assert.deepEqual(host.opened.at(-1)?.settings, watched);
   });
 
+  it("shares a folder among those that open its directory, each with a snapshot, until the last one leaves", async () => {
+    const host = new FakeHost(new FakeService({ models: async () => [] }));
+    await serve(host);
+    const { client: window } = client();
+    const one = window.open(folder());
+    const first = follow(one);
+    await until("the folder to be open", () => first.told().length === 1);
+    host.service.change("ses_1");
+    const watched = { ...settings, watched: true };
+    const other = window.open({ ...folder(), settings: watched });
+    const second = follow(other);
+    await until("the other snapshot", () => second.told().length > 0);
+    assert.deepEqual(second.told(), ["reset ses_1"]);
+    assert.deepEqual(await one.calls.models(), []);
+    assert.equal(first.told().at(-1), "reset ses_1");
+    assert.deepEqual(host.opened.at(-1)?.settings, watched);
+    const { closed } = host;
+    one.dispose();
+    assert.deepEqual(await other.calls.models(), []);
+    host.service.change("ses_2");
+    host.service.flush();
+    await until("the change", () => second.told().includes("ses_2"));
+    assert.equal(host.closed, closed);
+    other.dispose();
+    await until("the folder to be closed", () => host.closed === closed + 1);
+    const again = follow(window.open(folder()));
+    await until("the folder to be open again", () => again.told().length === 1);
+  });
+
   it("sends the tasks that an earlier version stored to the daemon once", async () => {
     const host = new FakeHost();
     const server = await serve(host);
