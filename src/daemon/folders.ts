@@ -211,6 +211,8 @@ export class DaemonFolders {
   private async keepUntilLeft(held: OpenedFolder, { everyMs, keepMs, why }: Watch): Promise<void> {
     const { clock, logger } = this.shared;
     const { folder } = held;
+    // It may have been closed while its tasks were being cancelled, and opened again.
+    if (this.held.get(folder.directory) !== held) return;
     held.left?.abort();
     held.left = new AbortController();
     const { signal } = held.left;

@@ -123,6 +123,22 @@ describe("the folders of the daemon", () => {
     await folders.stop([directory]);
   });
 
+  it("don't close one that a window has opened again while the tasks of the closed one were being cancelled", async () => {
+    const { service, close } = await folders.open({ directory, settings, env: {} });
+    assert.ok(service instanceof DaemonFolder);
+    let cancel = (): void => assert.fail("nothing to cancel");
+    service.cancelAll = () => new Promise((resolve) => (cancel = resolve));
+    close();
+    const stopped = folders.stop([directory]);
+    await clock.advance(2 * shared.graceMs);
+    await until("it to be closed", () => folders.count === 0);
+    await folders.open({ directory, settings, env: {} });
+    cancel();
+    await clock.advance(2 * shared.graceMs);
+    await stopped;
+    assert.equal(folders.count, 1);
+  });
+
   describe("of which a window names another server", () => {
     const at = (port: number): FolderSettings => ({
       ...settings,
