@@ -278,7 +278,7 @@ export class DaemonFolder implements FolderService, Disposable {
   /** Closes the folder. Its server keeps running for its grace period. Resolves once the state has been written. */
   async leave(): Promise<void> {
     this.dispose();
-    await this.state.written();
+    await this.state.close();
   }
 
   dispose(): void {

@@ -34,9 +34,10 @@ interface OpenedFolder {
 
 /** The folders by their real paths: those open in windows, and those in which tasks run without any window. */
 export class DaemonFolders {
-  /** Includes folders that are still being opened. */
+  /** Includes folders that are still being opened, and those that are being closed. */
   private readonly folders = new Map<string, Promise<OpenedFolder>>();
   private readonly held = new Map<string, OpenedFolder>();
+  private hasLeft = false;
   private readonly changes: Emitter<number>;
   /** Fires with the number of folders. */
   readonly onDidChangeCount: Event<number>;
@@ -104,6 +105,7 @@ export class DaemonFolders {
   /** Continues the work of a folder that no window has open. */
   async openWithoutWindow(left: OpenFolder): Promise<void> {
     const held = await this.hold(left);
+    if (this.held.get(left.directory) !== held) return this.openWithoutWindow(left);
     // A window may have opened the folder in the meantime.
     if (held.windows.size > 0) return;
     // A folder already being watched for its end may have had its work stopped, so its watch is not replaced.
@@ -123,6 +125,7 @@ export class DaemonFolders {
    * next daemon.
    */
   async leave(): Promise<readonly OpenFolder[]> {
+    this.hasLeft = true;
     const left = await Promise.allSettled(this.folders.values());
     const working = [...this.held.values()]
       .filter(({ folder }) => !folder.isSettled())
@@ -142,7 +145,7 @@ export class DaemonFolders {
 
   private async stopWork(directory: string): Promise<void> {
     const held = await this.folders.get(directory);
-    if (!held) {
+    if (!held || this.held.get(directory) !== held) {
       const { hasWork } = await StateFile.open(directory, this.shared);
       // It ended by itself, unless the last daemon was killed: then it goes on until the folder is opened again.
       if (hasWork) throw notReopened(directory);
@@ -158,6 +161,8 @@ export class DaemonFolders {
 
   private hold(opened: OpenFolder): Promise<OpenedFolder> {
     const { directory } = opened;
+    // The next daemon opens it.
+    if (this.hasLeft) return Promise.reject(new Error("The daemon is ending."));
     const known = this.folders.get(directory);
     if (known) return known;
     const holding = this.begin(opened);
@@ -233,10 +238,16 @@ export class DaemonFolders {
       logger.warn(`${url ? `Leaving ${tasks} to the user's server` : `Stopping ${tasks}`}: ${why}.`);
       break;
     }
-    this.held.delete(folder.directory);
-    this.folders.delete(folder.directory);
-    logger.info(`Closed ${folder.directory}.`);
-    await folder.finish();
+    const { directory } = folder;
+    this.held.delete(directory);
+    logger.info(`Closed ${directory}.`);
+    // Whoever opens it again reads what is written last.
+    const closing = folder
+      .finish()
+      .finally(() => this.folders.delete(directory))
+      .then(() => held);
+    this.folders.set(directory, closing);
+    await closing;
     this.changes.fire(this.count);
   }
 }

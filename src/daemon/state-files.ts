@@ -48,6 +48,7 @@ export class StateFile implements TaskMemoryStore {
   private writing: Promise<void> = Promise.resolve();
   /** Set after a failed write, as a disk may be full only for a moment. */
   private retry: Disposable | undefined;
+  private isClosed = false;
   private readonly burials: Emitter<Tombstone>;
   /** Fires when the session of a task is gone. */
   readonly onDidBury: Event<Tombstone>;
@@ -130,16 +131,20 @@ export class StateFile implements TaskMemoryStore {
     if (JSON.stringify(kept) !== JSON.stringify(this.settings)) this.keep({ ...this.kept, settings: kept });
   }
 
-  /** Resolves when everything has been written, or could not be. Until the next change, nothing more is tried then. */
-  async written(): Promise<void> {
+  /** Resolves when everything has been written, or could not be. Nothing is kept after that. */
+  async close(): Promise<void> {
     if (this.retry) this.keep(this.kept);
-    await this.writing;
+    let last;
+    do await (last = this.writing);
+    while (last !== this.writing);
     // Somebody else may open the file from now on, and must not have it overwritten with what is older.
+    this.isClosed = true;
     this.stopRetrying();
   }
 
   private keep(kept: Kept): void {
     this.kept = kept;
+    if (this.isClosed) return;
     this.stopRetrying();
     const isDue = this.unwritten !== undefined;
     this.unwritten = kept;

@@ -51,7 +51,7 @@ describe("the folders of the daemon", () => {
       server: { ...settings.server, path: "/no/opencode" },
       keepWorkingMs: HOUR,
     });
-    await state.written();
+    await state.close();
   }
 
   const keptState = (): Promise<StateFile> => StateFile.open(directory, shared);
@@ -137,6 +137,34 @@ describe("the folders of the daemon", () => {
     await clock.advance(2 * shared.graceMs);
     await stopped;
     assert.equal(folders.count, 1);
+  });
+
+  it("open one again only once the last state of the one that is being closed is written", async () => {
+    const { service, close } = await folders.open({ directory, settings, env: {} });
+    assert.ok(service instanceof DaemonFolder);
+    const finish = service.finish.bind(service);
+    let write = (): void => assert.fail("not closed");
+    service.finish = async () => {
+      await new Promise<void>((resolve) => (write = resolve));
+      service["state"].saveUnsettled([TASK]);
+      await finish();
+    };
+    close();
+    await clock.advance(2 * shared.graceMs);
+    const opening = folders.open({ directory, settings, env: {} });
+    // Time in which the file could be read.
+    for (let reads = 0; reads < 3; reads++) await keptState();
+    write();
+    const again = (await opening).service;
+    assert.ok(again instanceof DaemonFolder);
+    assert.deepEqual(again["state"].loadUnsettled(), [TASK]);
+    assert.equal(folders.count, 1);
+  });
+
+  it("open none any more once they are left", async () => {
+    await folders.leave();
+    await assert.rejects(folders.open({ directory, settings, env: {} }), /is ending/);
+    assert.equal(folders.count, 0);
   });
 
   describe("of which a window names another server", () => {

@@ -48,7 +48,7 @@ describe("what the daemon keeps of a folder", () => {
     state.onDidBury((tombstone) => buried.push(tombstone));
     state.save([GONE]);
     state.saveUnsettled([RECORD]);
-    await state.written();
+    await state.close();
     assert.deepEqual(buried, [GONE]);
     const again = await open();
     assert.deepEqual([again.load(), again.loadUnsettled()], [[GONE], [RECORD]]);
@@ -63,22 +63,24 @@ describe("what the daemon keeps of a folder", () => {
     assert.equal(state.isUsed, false);
     state.setUsed(true);
     state.takeOver({ tombstones: [GONE], unsettled: [] });
-    await state.written();
+    await state.close();
     assert.equal((await open()).isUsed, true);
   });
 
   it("includes which server of the extension it uses, until it disconnects", async () => {
     const state = await open();
     state.setUsed(true, "0a");
-    await state.written();
+    await state.close();
     assert.equal((await open()).serverKey, "0a");
     const [name = ""] = readdirSync(folder);
     const path = join(folder, name);
     writeFileSync(path, readFileSync(path, "utf8").replace("0a", "../0a"));
     const changed = await open();
     assert.deepEqual([changed.isUsed, changed.serverKey, warnings], [true, undefined, []]);
-    state.setUsed(false);
-    await state.written();
+    const last = await open();
+    last.setUsed(true, "0b");
+    last.setUsed(false);
+    await last.close();
     assert.equal((await open()).serverKey, undefined);
   });
 
@@ -86,7 +88,7 @@ describe("what the daemon keeps of a folder", () => {
     const state = await open();
     const at = (url: string) => ({ ...settings, server: { ...settings.server, url } });
     state.keepSettings({ ...at("http://me:secret@127.0.0.1:1"), password: "secret", watched: true });
-    await state.written();
+    await state.close();
     assert.deepEqual((await open()).settings, { ...at("http://me@127.0.0.1:1/"), watched: false });
     const [name = ""] = readdirSync(folder);
     assert.doesNotMatch(readFileSync(join(folder, name), "utf8"), /secret/);
@@ -99,7 +101,7 @@ describe("what the daemon keeps of a folder", () => {
     const older: Tombstone = { id: "ses_3", description: "Gone before", parentSessionID: "ses_0" };
     const settled = { id: "ses_4", revision: 1 } as TaskRecord;
     state.takeOver({ tombstones: [older], unsettled: [{ ...RECORD, revision: 2 }, settled] });
-    await state.written();
+    await state.close();
     const again = await open();
     assert.deepEqual(again.load(), [older, GONE]);
     assert.deepEqual(again.loadUnsettled(), [RECORD, settled]);
@@ -108,7 +110,7 @@ describe("what the daemon keeps of a folder", () => {
   it("is empty if the file cannot be used, with a warning, and the file is put aside", async () => {
     const state = await open();
     state.save([GONE]);
-    await state.written();
+    await state.close();
     const [name = ""] = readdirSync(folder);
     for (const text of ["{", '{"v":2}', '{"v":1,"tombstones":[1],"unsettled":[]}']) {
       writeFileSync(join(folder, name), text);
@@ -122,7 +124,7 @@ describe("what the daemon keeps of a folder", () => {
   it("isn't taken for empty if it can't be read for a moment, and the error says what to do", async () => {
     const state = await open();
     state.save([GONE]);
-    await state.written();
+    await state.close();
     const [name = ""] = readdirSync(folder);
     const path = join(folder, name);
     renameSync(path, `${path}.moved`);
@@ -142,7 +144,7 @@ describe("what the daemon keeps of a folder", () => {
     const state = await open();
     rmSync(folder, { recursive: true });
     state.save([GONE]);
-    await state.written();
+    await state.close();
     assert.equal(warnings.length, 1);
     assert.deepEqual(state.load(), [GONE]);
   });
@@ -171,26 +173,32 @@ describe("what the daemon keeps of a folder", () => {
     rmSync(folder, { recursive: true });
     state.save([GONE]);
     await until("the warning", () => warnings.length === 1);
-    await state.written();
+    await state.close();
     assert.equal(warnings.length, 2);
     assert.equal(clock.pending, 0);
+  });
+
+  it("is written at the end with what changes meanwhile, but with nothing that changes later", async () => {
+    const state = await open();
+    state.save([GONE]);
+    const closed = state.close();
+    await Promise.resolve();
+    state.saveUnsettled([RECORD]);
+    await closed;
+    assert.deepEqual((await open()).loadUnsettled(), [RECORD]);
     state.setUsed(true);
-    await until("the warning of another change", () => warnings.length === 3);
-    mkdirSync(folder, { mode: 0o700 });
-    await state.written();
-    assert.deepEqual((await open()).load(), [GONE]);
-    assert.equal(clock.pending, 0);
+    await state.close();
+    assert.equal((await open()).isUsed, false);
   });
 
   it("that could not be written is written with the next change", async () => {
     const state = await open();
     rmSync(folder, { recursive: true });
     state.save([GONE]);
-    await state.written();
-    assert.equal(warnings.length, 1);
+    await until("the warning", () => warnings.length === 1);
     mkdirSync(folder, { mode: 0o700 });
     state.setUsed(true);
-    await state.written();
+    await state.close();
     assert.deepEqual((await open()).load(), [GONE]);
   });
 });
