@@ -1,6 +1,6 @@
 import type { ConnectionFailure } from "../engine/connection.ts";
 import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts";
-import { ServerFailure, type Logger } from "../engine/ports.ts";
+import type { Logger } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type {
   DaemonNotifications,
@@ -15,7 +15,7 @@ import { notReached, Silence } from "./daemon-failures.ts";
 import { DaemonFiles } from "./daemon-files.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import { endDaemon, reachDaemon, type DaemonPlace } from "./reach-daemon.ts";
-import { answered, RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
+import { answered, closed, RemoteFolder, type DaemonAccess } from "./remote-folder.ts";
 import type { AnswerOf, ParamsOf } from "./wire.ts";
 
 /** The delay before the second retry. It doubles with each further one. */
@@ -66,10 +66,9 @@ export class DaemonClient implements Disposable {
   private isDisposed = false;
 
   constructor(private readonly options: DaemonClientOptions) {
-    const { logger } = options;
-    this.states = new Emitter(logged(logger, "the daemon's state"));
+    this.states = new Emitter(logged(options.logger, "the daemon's state"));
     this.onDidChangeState = this.states.event;
-    this.access = { link: () => this.connected(), logger };
+    this.access = { ...options, link: () => this.connected() };
   }
 
   get state(): DaemonState {
@@ -136,12 +135,12 @@ export class DaemonClient implements Disposable {
     this.isDisposed = true;
     for (const folder of [...this.folders.values()]) folder.dispose();
     this.link?.close();
-    this.next.reject(left());
+    this.next.reject(closed("connect"));
     this.wake?.();
     this.states.dispose();
   }
 
-  private ask<M extends keyof DaemonRequests & string>(
+  private ask<M extends keyof DaemonRequests>(
     method: M,
     ...params: ParamsOf<DaemonRequests[M]>
   ): Promise<AnswerOf<DaemonRequests[M]>> {
@@ -154,7 +153,7 @@ export class DaemonClient implements Disposable {
   }
 
   private connected(): Promise<DaemonLink> {
-    if (this.isDisposed) return Promise.reject(left());
+    if (this.isDisposed) return Promise.reject(closed("connect"));
     // A caller may notice the closed connection before `keepConnected` does.
     if (this.link && !this.link.isOpen) this.lose(this.link);
     if (this.current.kind === "failed" && this.wake) this.tryAgain(this.wake);
@@ -293,8 +292,4 @@ class Awaited<T> {
     });
     this.promise.catch(() => undefined);
   }
-}
-
-function left(): ServerFailure {
-  return new ServerFailure("connect", "unreachable", sentence("This folder was closed."));
 }

@@ -1,11 +1,12 @@
 import type { ConnectionState } from "../engine/connection.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
 import { Emitter, unlessCancelled, type Event, logged } from "../engine/event.ts";
-import { ServerFailure, type Logger } from "../engine/ports.ts";
+import { ServerFailure, type Clock, type Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { ConversationMessage } from "../protocol/output.ts";
 import type {
   Conversation,
+  DaemonRequests,
   FolderCalls,
   FolderChange,
   FolderClient,
@@ -16,12 +17,17 @@ import type {
 import { notReached } from "./daemon-failures.ts";
 import type { DaemonLink } from "./daemon-link.ts";
 import { isRepeatable, methodNames, takeSignal } from "./methods.ts";
+import type { AnswerOf, ParamsOf } from "./wire.ts";
 import { WireClosed } from "./wire-closed.ts";
+
+/** The delay before another try to read a conversation again. It doubles with each further one. */
+const REOPEN_MS = 1_000;
 
 /** What a folder needs from the window's connection to the daemon. */
 export interface DaemonAccess {
   /** The current or next connection. Rejects if the daemon cannot be reached. */
   link(): Promise<DaemonLink>;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -36,6 +42,8 @@ interface Opening {
 interface Followed {
   readonly id: string;
   readonly send: (message: ConversationMessage) => void;
+  /** Whether the current daemon doesn't follow it yet: it knows no tasks before it is connected. */
+  isLost?: boolean;
 }
 
 /** A folder of the daemon, across reconnects. */
@@ -44,8 +52,6 @@ export class RemoteFolder implements FolderClient {
   private opening: Opening | undefined;
   /** By key. */
   private readonly conversations = new Map<number, Followed>();
-  /** The keys of those that the current daemon does not follow yet: it knows no tasks before it is connected. */
-  private readonly unfollowed = new Set<number>();
   private lastKey = 0;
   private users = 1;
   private wasOpen = false;
@@ -122,21 +128,26 @@ export class RemoteFolder implements FolderClient {
 
   async openConversation(id: string, send: Followed["send"]): Promise<Conversation> {
     const place = { directory: this.folder.directory, key: ++this.lastKey };
-    await this.ask("openConversation", true, undefined, (link) =>
-      link.request("openConversation", [{ ...place, id }]),
-    );
+    const followed: Followed = { id, send };
+    const ask = <M extends "openConversation" | "askConversation" | "openLink">(
+      method: M,
+      ...params: ParamsOf<DaemonRequests[M]>
+    ): Promise<AnswerOf<DaemonRequests[M]>> =>
+      this.ask(method, true, undefined, async (link) => {
+        if (followed.isLost) await this.reopen(place.key, followed, link);
+        return link.request(method, params);
+      });
+    await ask("openConversation", { ...place, id });
     if (this.isDisposed) throw closed("openConversation");
-    this.conversations.set(place.key, { id, send });
+    this.conversations.set(place.key, followed);
     return {
       ask: (question) =>
-        void this.ask("askConversation", true, undefined, (link) =>
-          link.request("askConversation", [{ ...place, question }]),
-        ).catch((error: unknown) => this.daemon.logger.warn(`A conversation failed: ${messageOf(error)}`)),
-      open: (link) =>
-        this.ask("openLink", true, undefined, (daemon) => daemon.request("openLink", [{ ...place, link }])),
+        void ask("askConversation", { ...place, question }).catch((error: unknown) =>
+          this.daemon.logger.warn(`A conversation failed: ${messageOf(error)}`),
+        ),
+      open: (link) => ask("openLink", { ...place, link }),
       dispose: () => {
         this.conversations.delete(place.key);
-        this.unfollowed.delete(place.key);
         this.opening?.link.notify("closeConversation", place);
       },
     };
@@ -147,7 +158,6 @@ export class RemoteFolder implements FolderClient {
     if (--this.users) return;
     this.isDisposed = true;
     this.conversations.clear();
-    this.unfollowed.clear();
     this.opening?.link.notify("close", { directory: this.folder.directory });
     this.opening = undefined;
     this.changes.dispose();
@@ -167,28 +177,35 @@ export class RemoteFolder implements FolderClient {
     this.changes.fire([{ type: "reset", snapshot }]);
     // A restarted daemon does not look for a server until asked.
     if (isAgain && snapshot.connection.kind === "disconnected") void this.calls.join();
-    for (const key of this.conversations.keys()) this.unfollowed.add(key);
+    for (const followed of this.conversations.values()) followed.isLost = true;
     if (snapshot.connection.kind === "connected") this.followAgain(link);
   }
 
   private followAgain(link: DaemonLink): void {
-    for (const key of this.unfollowed) {
-      const followed = this.conversations.get(key);
-      if (followed) void this.reopen(key, followed.id, link);
-    }
-    this.unfollowed.clear();
+    for (const [key, followed] of this.conversations)
+      if (followed.isLost) void this.reopen(key, followed, link);
   }
 
-  private async reopen(key: number, id: string, link: DaemonLink): Promise<void> {
+  private async reopen(
+    key: number,
+    followed: Followed,
+    link: DaemonLink,
+    pauseMs = REOPEN_MS,
+  ): Promise<void> {
     const place = { directory: this.folder.directory, key };
+    followed.isLost = false;
     try {
-      await link.request("openConversation", [{ ...place, id }]);
+      await link.request("openConversation", [{ ...place, id: followed.id }]);
       await link.request("askConversation", [{ ...place, question: { type: "newest" } }]);
     } catch (error) {
-      // The next connect tries again.
-      if (this.conversations.has(key)) this.unfollowed.add(key);
+      // The next connect tries again, in any case.
+      followed.isLost = true;
       if (error instanceof WireClosed) return;
       this.daemon.logger.warn(`Couldn't read a conversation again: ${messageOf(error)}`);
+      this.daemon.clock.after(pauseMs, () => {
+        if (followed.isLost && this.opening?.link === link && this.conversations.has(key))
+          void this.reopen(key, followed, link, 2 * pauseMs);
+      });
     }
   }
 
@@ -207,24 +224,26 @@ export class RemoteFolder implements FolderClient {
     signal: AbortSignal | undefined,
     ask: (link: DaemonLink) => Promise<T>,
   ): Promise<T> {
-    const opened = async (): Promise<DaemonLink> => {
-      const link = await this.opened();
-      // The caller has already been notified of the cancellation.
-      if (signal?.aborted) throw new WireClosed();
-      return link;
-    };
-    return answered(what, repeatable, opened, ask, (lost) => {
-      if (signal?.aborted) throw lost;
-      if (this.isDisposed) throw closed(what);
-    });
+    return answered(
+      what,
+      repeatable,
+      () => this.opened(signal),
+      ask,
+      (lost) => {
+        if (signal?.aborted) throw lost;
+        if (this.isDisposed) throw closed(what);
+      },
+    );
   }
 
   /** Resolves once the folder is open on the current or next connection. */
-  private async opened(): Promise<DaemonLink> {
+  private async opened(signal?: AbortSignal): Promise<DaemonLink> {
     const link = await this.daemon.link();
     if (this.isDisposed) throw new WireClosed();
     if (this.opening?.link !== link) this.attach(link);
     await this.opening?.result;
+    // The caller has already been notified of the cancellation.
+    if (signal?.aborted) throw new WireClosed();
     return link;
   }
 
@@ -267,6 +286,7 @@ function mayBeDone(call: string): ServerFailure {
   );
 }
 
-function closed(call: string): ServerFailure {
+/** The failure of a call after its folder was closed. */
+export function closed(call: string): ServerFailure {
   return new ServerFailure(call, "unreachable", sentence("This folder was closed."));
 }

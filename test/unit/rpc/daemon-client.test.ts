@@ -11,6 +11,7 @@ import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { ConversationMessage } from "../../../src/protocol/output.ts";
 import {
   PROTOCOL_VERSION,
+  type Conversation,
   type Environment,
   type FolderChange,
   type FolderClient,
@@ -611,31 +612,65 @@ describe("A window's connection to the daemon", () => {
     assert.deepEqual(told(), ["failed", "reset undefined"]);
   });
 
-  it("opens a conversation again that the daemon couldn't open, at its next connect", async () => {
-    const service = new FakeService();
-    const server = await serve(new FakeHost(service));
-    const opened = client().client.open(folder());
-    await opened.openConversation("ses_task", () => undefined);
-    server.dispose();
-    const again = new FakeService();
-    const open = again.openConversation.bind(again);
-    let refused = 0;
-    again.openConversation = async () => {
+  describe("opens a conversation again that the next daemon couldn't open", () => {
+    const refusing = (): Promise<never> => {
       refused++;
-      throw new Refusal("unknown-task", sentence("Not yet."));
+      return Promise.reject(new Refusal("unknown-task", sentence("Not yet.")));
     };
-    await serve(new FakeHost(again));
-    await until("the loss to be seen", () => clock.pending > 0);
-    await clock.advance(0);
-    await until("the folder to be opened again", () => again.listeners > 0);
-    again.connect();
-    await until("the refusal", () => refused === 1);
-    again.openConversation = open;
-    await until("another try", () => {
+    let refused: number;
+    let again: FakeService;
+    let conversation: Conversation;
+
+    beforeEach(async () => {
+      refused = 0;
+      const server = await serve(new FakeHost(new FakeService()));
+      const opened = client().client.open(folder());
+      conversation = await opened.openConversation("ses_task", () => undefined);
+      server.dispose();
+      again = new FakeService();
+      const open = again.openConversation.bind(again);
+      again.openConversation = refusing;
+      await serve(new FakeHost(again));
+      await until("the loss to be seen", () => clock.pending > 0);
+      await clock.advance(0);
+      await until("the folder to be opened again", () => again.listeners > 0);
       again.connect();
-      return again.conversations[0]?.questions[0];
+      await until("the refusal", () => refused === 1);
+      again.openConversation = open;
     });
-    assert.deepEqual(again.conversations[0]?.questions, [{ type: "newest" }]);
+
+    it("at its next connect", async () => {
+      await until("another try", () => {
+        again.connect();
+        return again.conversations[0]?.questions[0];
+      });
+      assert.deepEqual(again.conversations[0]?.questions, [{ type: "newest" }]);
+    });
+
+    it("after a pause", async () => {
+      await until("another try", async () => {
+        await clock.advance(100);
+        return again.conversations[0]?.questions[0];
+      });
+      assert.deepEqual(again.conversations[0]?.questions, [{ type: "newest" }]);
+    });
+
+    it("when something is asked of it", async () => {
+      const older = { type: "earlier", before: "msg_1" } as const;
+      await until("another try", () => {
+        conversation.ask(older);
+        return again.conversations[0]?.questions[1];
+      });
+      assert.deepEqual(again.conversations[0]?.questions.slice(0, 2), [{ type: "newest" }, older]);
+    });
+
+    it("but not if it is closed by then", async () => {
+      await until("the pause", () => clock.pending > 1);
+      conversation.dispose();
+      await clock.advance(1_000);
+      assert.equal(refused, 1);
+      assert.deepEqual(again.conversations, []);
+    });
   });
 
   it("is closed without stopping the daemon", async () => {
