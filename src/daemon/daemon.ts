@@ -171,11 +171,12 @@ export class Daemon implements FolderHost {
   }
 
   private async takeOverWork(): Promise<void> {
+    const onLost = (error: unknown): void => this.noteFailure(LOST_WORK, error);
     try {
-      for (const folder of await takeHandedOver(this.options.stateFolder))
-        this.folders.openWithoutWindow(folder).catch((error: unknown) => this.noteFailure(LOST_WORK, error));
+      for (const folder of await takeHandedOver(this.options.stateFolder, systemClock.now(), onLost))
+        this.folders.openWithoutWindow(folder).catch(onLost);
     } catch (error) {
-      this.noteFailure(LOST_WORK, error);
+      onLost(error);
     }
   }
 
