@@ -24,6 +24,7 @@ const STOPPED: Watch = { everyMs: 500, keepMs: 0, why: "the user stopped its bac
 /** A folder, and the windows that have it open. */
 interface OpenedFolder {
   readonly folder: DaemonFolder;
+  readonly state: StateFile;
   /** The latest settings of each window. */
   readonly windows: Map<object, FolderSettings>;
   /** How long tasks may keep running after the last window has closed, in milliseconds. */
@@ -181,7 +182,7 @@ export class DaemonFolders {
     if (kept) state.takeOver(kept);
     const folder = new DaemonFolder(opened, this.shared, state);
     const { keepWorkingMs } = settings;
-    const held: OpenedFolder = { folder, windows: new Map(), keepWorkingMs, left: undefined };
+    const held: OpenedFolder = { folder, state, windows: new Map(), keepWorkingMs, left: undefined };
     this.held.set(directory, held);
     this.shared.logger.info(`Opened ${directory}.`);
     return held;
@@ -200,11 +201,11 @@ export class DaemonFolders {
   }
 
   private followWindows(held: OpenedFolder): void {
-    const { folder, windows } = held;
+    const { folder, state, windows } = held;
     folder.setWatched([...windows.values()].some(({ watched }) => watched));
     held.left?.abort();
     held.left = undefined;
-    if (windows.size > 0) return;
+    if (windows.size > 0) return state.setAlone(0);
     void this.keepUntilLeft(held, {
       everyMs: this.shared.graceMs,
       keepMs: held.keepWorkingMs,
@@ -215,18 +216,20 @@ export class DaemonFolders {
   /** Keeps a folder without windows open while it is running. Resolves once it is closed or a window opens it again. */
   private async keepUntilLeft(held: OpenedFolder, { everyMs, keepMs, why }: Watch): Promise<void> {
     const { clock, logger } = this.shared;
-    const { folder } = held;
+    const { folder, state } = held;
     // It may have been closed while its tasks were being cancelled, and opened again.
     if (this.held.get(folder.directory) !== held) return;
     held.left?.abort();
     held.left = new AbortController();
     const { signal } = held.left;
-    // Counted in timer ticks, which pause while the machine sleeps and do not depend on the system clock.
-    let aloneMs = 0;
+    // Counted in timer ticks, which pause while the machine sleeps and do not depend on the system clock. The time under
+    // earlier daemons counts, too, if they left work.
+    let aloneMs = state.hasWork ? Math.min(state.aloneMs, keepMs) : 0;
     for (;;) {
       await pause(clock, everyMs);
       if (signal.aborted) return;
       aloneMs += everyMs;
+      state.setAlone(aloneMs);
       const isRunning = await folder.isRunning();
       if (signal.aborted) return;
       if (!isRunning) break;

@@ -23,6 +23,7 @@ const keptFile = z.extend(keptTasks, {
   isUsed: z.optional(z.boolean()),
   serverKey: z.catch(z.optional(z.string().check(z.regex(/^[0-9a-f]+$/))), undefined),
   settings: z.catch(z.optional(folderSettings), undefined),
+  aloneMs: z.catch(z.optional(z.number()), undefined),
 });
 
 interface Kept extends KeptTasks {
@@ -32,6 +33,8 @@ interface Kept extends KeptTasks {
   readonly serverKey?: string | undefined;
   /** The settings for reopening the folder without a window. They contain no secrets. */
   readonly settings?: FolderSettings | undefined;
+  /** How long it has been open without a window, in milliseconds, if it is. */
+  readonly aloneMs?: number | undefined;
 }
 
 const NOTHING: Kept = { tombstones: [], unsettled: [] };
@@ -119,6 +122,14 @@ export class StateFile implements TaskMemoryStore {
   setUsed(isUsed: boolean, serverKey?: string): void {
     if (isUsed !== this.isUsed || serverKey !== this.serverKey)
       this.keep({ ...this.kept, isUsed, serverKey });
+  }
+
+  get aloneMs(): number {
+    return this.kept.aloneMs ?? 0;
+  }
+
+  setAlone(aloneMs: number): void {
+    if (aloneMs !== this.aloneMs) this.keep({ ...this.kept, aloneMs });
   }
 
   get settings(): FolderSettings | undefined {

@@ -17,6 +17,7 @@ import { until } from "../../support/wait.ts";
 import { settings, silentLogger } from "../rpc/fake-host.ts";
 
 describe("the folders of the daemon", () => {
+  const HOUR = 3_600_000;
   let clock: ManualClock;
   let shared: Shared;
   let folders: DaemonFolders;
@@ -41,21 +42,23 @@ describe("the folders of the daemon", () => {
   });
   afterEach(() => folders.leave());
 
+  /** No server can be started with these. */
+  const noServer: FolderSettings = {
+    ...settings,
+    server: { ...settings.server, path: "/no/opencode" },
+    keepWorkingMs: HOUR,
+  };
+
   /** What an earlier daemon kept of the folder. */
   async function keep(isUsed: boolean, unsettled: readonly TaskRecord[]): Promise<void> {
     const state = await StateFile.open(directory, shared);
     state.setUsed(isUsed);
     state.saveUnsettled(unsettled);
-    state.keepSettings({
-      ...settings,
-      server: { ...settings.server, path: "/no/opencode" },
-      keepWorkingMs: HOUR,
-    });
+    state.keepSettings(noServer);
     await state.close();
   }
 
   const keptState = (): Promise<StateFile> => StateFile.open(directory, shared);
-  const HOUR = 3_600_000;
   const TASK = { id: "ses_1", revision: 1 } as TaskRecord;
 
   it("don't count one that could not be opened, so that the daemon can end", async () => {
@@ -165,6 +168,40 @@ describe("the folders of the daemon", () => {
     await folders.leave();
     await assert.rejects(folders.open({ directory, settings, env: {} }), /is ending/);
     assert.equal(folders.count, 0);
+  });
+
+  it("keep one without a window for as long as tasks may keep running, whichever daemons have it open", async () => {
+    await keep(true, [TASK]);
+    const folder = { directory, settings: { ...noServer, keepWorkingMs: 10 * shared.graceMs }, env: {} };
+    /** Opens it without a window in the next daemon, where its task is running. */
+    const reopen = async (): Promise<void> => {
+      folders = new DaemonFolders(shared);
+      await folders.openWithoutWindow(folder);
+      const { folder: opened } = folders["held"].get(directory) ?? assert.fail("not open");
+      opened.isRunning = async () => true;
+    };
+    await reopen();
+    await clock.advance(6 * shared.graceMs);
+    await folders.leave();
+    await reopen();
+    await clock.advance(3 * shared.graceMs);
+    assert.equal(folders.count, 1);
+    await clock.advance(2 * shared.graceMs);
+    await until("it to be closed", () => folders.count === 0);
+  });
+
+  it("let tasks keep running as long again after a window had the folder open", async () => {
+    await keep(true, [TASK]);
+    const folder = { directory, settings: { ...noServer, keepWorkingMs: 10 * shared.graceMs }, env: {} };
+    const before = await keptState();
+    before.setAlone(8 * shared.graceMs);
+    await before.close();
+    const { service, close } = await folders.open(folder);
+    assert.ok(service instanceof DaemonFolder);
+    service.isRunning = async () => true;
+    close();
+    await clock.advance(9 * shared.graceMs);
+    assert.equal(folders.count, 1);
   });
 
   describe("of which a window names another server", () => {
