@@ -14,7 +14,7 @@ const FILE_NAME = /^window-[\w-]+\.json$/;
 /** How an endpoint announces itself to the plugin: one file per endpoint in the state folder, private to the user. */
 const endpointEntry = z.object({
   v: z.literal(ENTRY_VERSION),
-  /** The real paths of the folders whose agents the endpoint serves. */
+  /** The real paths of the folder whose agents the endpoint serves, which comes first, and of its worktrees. */
   directories: z.array(z.string()),
   /** The address of the OpenCode server whose agents the endpoint serves. */
   server: z.string(),

@@ -13,6 +13,12 @@ export const MAX_CALL_BYTES = 8_000_000;
 /** How often an empty line is sent while a call waits, in milliseconds. */
 export const KEEP_ALIVE_MS = 15_000;
 
+/**
+ * Whether another endpoint may be the right one, as that of a folder that is a worktree of another one. If the session
+ * belongs to another folder, nothing is done then, and the reply is `not-ours`. Missing in requests of earlier versions.
+ */
+const onlyIfOurs = z.optional(z.boolean());
+
 export const toolCall = z.object({
   tool: z.string(),
   /** What the model sent, unchecked. */
@@ -23,6 +29,8 @@ export const toolCall = z.object({
   agent: z.optional(z.string()),
   /** Stays the same when the call is repeated because its answer was lost. */
   callID: z.string(),
+  /** See {@link onlyIfOurs}. */
+  onlyIfOurs,
   /** How long ago the call was first made, in milliseconds. Time limits of the call include this time. */
   waitedMs: z.optional(z.number()),
   /** The agents that the user permitted the caller to launch. Missing if the caller can't ask the user. */
@@ -34,6 +42,8 @@ export const fileWrite = z.object({
   sessionID: z.string(),
   /** Absolute paths. */
   paths: z.array(z.string()),
+  /** See {@link onlyIfOurs}. */
+  onlyIfOurs,
 });
 export type FileWrite = z.infer<typeof fileWrite>;
 
@@ -48,5 +58,9 @@ export const toolReply = z.discriminatedUnion("type", [
   z.object({ type: z.literal("refused"), message: z.string() }),
   /** The call can be repeated once the user has permitted the caller to launch this agent. */
   z.object({ type: z.literal("ask"), agent: z.string(), message: z.string() }),
+  /** See {@link onlyIfOurs}. */
+  z.object({ type: z.literal("not-ours") }),
 ]);
 export type ToolReply = z.infer<typeof toolReply>;
+/** The reply of the folder that the session belongs to. */
+export type ToolAnswer = Exclude<ToolReply, { readonly type: "not-ours" }>;

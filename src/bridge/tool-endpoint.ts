@@ -38,17 +38,21 @@ const READ_TIMEOUT_MS = 30_000;
 export interface ToolEndpointOptions {
   /** A folder that only this user can access. */
   readonly stateFolder: string;
-  /** The folders whose agents are served. Plugins find the endpoint by their real paths. */
+  /** The folder whose agents are served, and its worktrees. Plugins find the endpoint by their real paths. */
   readonly directories: readonly string[];
   /** The address of the OpenCode server whose agents are served. */
   readonly server: string;
   /**
-   * Carries out a call. The message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once the
-   * caller no longer waits for the answer.
+   * Carries out a call. Resolves to undefined if its session belongs to another folder, and it asks about that. The
+   * message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once the caller no longer waits for
+   * the answer.
    */
-  readonly handle: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult>;
-  /** Called before files are written. A `Refusal` prevents the write, and its message reaches the model. */
-  readonly beginWrite: (write: FileWrite) => void;
+  readonly handle: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult | undefined>;
+  /**
+   * Called before files are written. Resolves to false if the session belongs to another folder, and the write asks
+   * about that. A `Refusal` prevents the write, and its message reaches the model.
+   */
+  readonly beginWrite: (write: FileWrite) => Promise<boolean>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Defaults to the current process. */
@@ -216,8 +220,8 @@ export class ToolEndpoint implements Disposable {
 
   private async carryOut(call: ToolCall, signal: AbortSignal): Promise<string> {
     try {
-      const { title, text, metadata } = await this.options.handle(call, signal);
-      return encodeReply({ type: "result", title, text, metadata });
+      const result = await this.options.handle(call, signal);
+      return encodeReply(result ? { type: "result", ...result } : { type: "not-ours" });
     } catch (error) {
       if (error instanceof AskFirst && call.permitted)
         return encodeReply({ type: "ask", agent: error.agent, message: error.message });
@@ -231,7 +235,7 @@ export class ToolEndpoint implements Disposable {
 
   private async takeWrite(write: FileWrite): Promise<string> {
     try {
-      this.options.beginWrite(write);
+      if (!(await this.options.beginWrite(write))) return encodeReply({ type: "not-ours" });
     } catch (error) {
       if (error instanceof Refusal) return encodeReply({ type: "refused", message: error.message });
       // If the check itself fails, the write is allowed.

@@ -29,6 +29,8 @@ export interface ToolServiceOptions {
   readonly commands: TaskCommands;
   /** Throws a `Refusal` if the files must not be written now. */
   readonly beginWrite: (write: FileWrite) => void;
+  /** Whether a session belongs to the folder. Rejects with a `ServerFailure` if that can't be read. */
+  readonly isOurs: (sessionID: string) => Promise<boolean>;
   /** The folder that the agents work in. */
   readonly directory: string;
   /** The worktrees in which agents of the folder work, too. Read again at each {@link ToolService.update}. */
@@ -116,7 +118,7 @@ export class ToolService implements Disposable {
   }
 
   private async open(served: Served): Promise<void> {
-    const { stateFolder, beginWrite, clock, logger } = this.options;
+    const { stateFolder, clock, logger } = this.options;
     // Loaded here because they are not needed before there is a connection.
     const [{ ToolEndpoint }, { removeStale }] = await Promise.all([
       import("./tool-endpoint.ts"),
@@ -126,6 +128,7 @@ export class ToolService implements Disposable {
     try {
       const { server, directories } = served;
       const handle = (call: ToolCall, signal: AbortSignal) => this.handle(call, signal);
+      const beginWrite = (write: FileWrite) => this.beginWrite(write);
       const place = { stateFolder, directories, server };
       served.endpoint = new ToolEndpoint({ ...place, handle, beginWrite, clock, logger });
       await served.endpoint.open();
@@ -147,15 +150,26 @@ export class ToolService implements Disposable {
     this.served = undefined;
   }
 
-  private async handle(call: ToolCall, signal: AbortSignal): Promise<ToolResult> {
+  private async handle(call: ToolCall, signal: AbortSignal): Promise<ToolResult | undefined> {
     const { connection, known, commands, clock } = this.options;
     const { runOf } = await import("../tools/runs.ts");
     const run = runOf(call.tool);
     await connection.connect(signal).catch(refuse);
+    if (await this.isAnothers(call)) return undefined;
     signal.throwIfAborted();
     const { sessionID, messageID, agent, callID, waitedMs, permitted } = call;
     const caller = { sessionID, messageID, agent, callID, waitedMs, permitted, by: "agent" as const };
     return run(call.input, { caller, known, commands, signal, now: () => clock.now() });
+  }
+
+  private async beginWrite(write: FileWrite): Promise<boolean> {
+    if (await this.isAnothers(write)) return false;
+    this.options.beginWrite(write);
+    return true;
+  }
+
+  private async isAnothers({ sessionID, onlyIfOurs = false }: ToolCall | FileWrite): Promise<boolean> {
+    return onlyIfOurs && !(await this.options.isOurs(sessionID));
   }
 }
 

@@ -118,6 +118,7 @@ export class DaemonFolder implements FolderService, Disposable {
         known: engine,
         commands: engine,
         beginWrite: ({ sessionID, paths }) => engine.beginWrite(sessionID, paths),
+        isOurs: (sessionID) => server.isOurs(sessionID),
         directory,
         worktrees: () => engine.worktrees.directories(),
         stateFolder,

@@ -150,6 +150,11 @@ export class OpenCodeAgentServer implements AgentServer {
     );
   }
 
+  /** Whether a session belongs to the folder. */
+  isOurs(sessionID: string): Promise<boolean> {
+    return this.directories.belongs(sessionID, (id) => this.session(id));
+  }
+
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<Session> {
     // The server appends the rules.
     return this.update(sessionID, { permission: [...rules] }, schemas.session);

@@ -81,6 +81,25 @@ export class SessionDirectories {
     return this.keep(session, this.known.get(parentOf(session) ?? "")).isOurs;
   }
 
+  /**
+   * Whether a session belongs to the folder. False if it doesn't exist.
+   * @param read reads a session: none is known yet if it was created where no events come from
+   */
+  async belongs(
+    sessionID: string,
+    read: (sessionID: string) => Promise<Session | undefined>,
+  ): Promise<boolean> {
+    const known = this.known.get(sessionID);
+    if (known) return known.isOurs;
+    const session = await read(sessionID);
+    if (!session) return false;
+    // Also ends the search if broken data makes a session its own ancestor.
+    this.note(session);
+    const parentID = parentOf(session);
+    if (parentID !== undefined) await this.belongs(parentID, read);
+    return this.note(session);
+  }
+
   /** Whether an event concerns the folder. */
   accepts(event: SessionEvent, sessionID: string): boolean {
     if (event.type === "session-changed") return this.note(event.session);

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import * as z from "zod/mini";
-import { KEEP_ALIVE_MS, toolReply, type ToolReply } from "../bridge/tool-call.ts";
+import { KEEP_ALIVE_MS, toolReply, type ToolAnswer } from "../bridge/tool-call.ts";
 import { parseJson } from "../state/json-files.ts";
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
 
@@ -16,7 +16,9 @@ const SILENCE_LIMITS: SilenceLimits = { untakenMs: 5_000, takenMs: 3 * KEEP_ALIV
 
 /** The outcome of a request to an endpoint. */
 export type Outcome =
-  | { readonly kind: "reply"; readonly reply: ToolReply }
+  | { readonly kind: "reply"; readonly reply: ToolAnswer }
+  /** The session belongs to another folder. */
+  | { readonly kind: "not-ours" }
   /** The endpoint accepted the call, but the connection broke `heldMs` later, before the reply. */
   | { readonly kind: "broken"; readonly heldMs: number }
   /** The endpoint, or another program on its port, rejected the call. */
@@ -84,8 +86,9 @@ function outcomeOf(answer: string, heldMs: number): Outcome {
   const status = statusOf(answer);
   if (status === undefined) return { kind: "unreachable" };
   if (status !== 200) return { kind: "rejected", status };
-  const reply = z.safeParse(toolReply, parseJson(answer.trimEnd().split("\n").at(-1)));
-  return reply.success ? { kind: "reply", reply: reply.data } : { kind: "broken", heldMs };
+  const { data: reply } = z.safeParse(toolReply, parseJson(answer.trimEnd().split("\n").at(-1)));
+  if (!reply) return { kind: "broken", heldMs };
+  return reply.type === "not-ours" ? { kind: "not-ours" } : { kind: "reply", reply };
 }
 
 /** Undefined if the head of the response is incomplete or not HTTP. */

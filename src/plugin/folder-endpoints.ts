@@ -1,4 +1,5 @@
 import type { EndpointEntry } from "../bridge/endpoint-entries.ts";
+import type { Outcome } from "./call-endpoint.ts";
 
 /** The origin of a call. */
 export interface Origin {
@@ -10,7 +11,10 @@ export interface Origin {
 
 /** The endpoints that serve a folder. */
 export interface FolderEndpoints {
-  /** The endpoints connected to the server that makes the call, the newest first. */
+  /**
+   * The endpoints connected to the server that makes the call. Those of the folder itself come before those of folders
+   * that it is a worktree of, and the newest first.
+   */
   readonly serving: readonly EndpointEntry[];
   /** The endpoints connected to other servers. */
   readonly elsewhere: readonly EndpointEntry[];
@@ -34,9 +38,40 @@ export function folderEndpoints(
   const address = addressOf(server);
   const open = entries
     .filter(({ directories }) => directories.includes(directory))
-    .toSorted((one, other) => other.openedAt - one.openedAt);
+    .toSorted(
+      (one, other) =>
+        Number(isOn(other, directory)) - Number(isOn(one, directory)) || other.openedAt - one.openedAt,
+    );
   const serves = (entry: EndpointEntry): boolean => addressOf(parseUrl(entry.server)) === address;
   return { serving: open.filter(serves), elsewhere: open.filter((entry) => !serves(entry)) };
+}
+
+/**
+ * Asks the endpoints of a folder in order until that of the session replies. If none does, returns the most informative
+ * outcome: `not-ours` if all say that it belongs to another folder, or if there are none.
+ */
+export async function askEach(
+  endpoints: readonly EndpointEntry[],
+  directory: string,
+  ask: (endpoint: EndpointEntry, onlyIfOurs: boolean) => Promise<Outcome>,
+): Promise<Outcome> {
+  const outcomes: Outcome[] = [];
+  for (const endpoint of endpoints) {
+    const outcome = await ask(endpoint, true);
+    if (outcome.kind === "reply") return outcome;
+    outcomes.push(outcome);
+  }
+  const first = (kind: Outcome["kind"]): Outcome | undefined => outcomes.find((one) => one.kind === kind);
+  const none = first("broken") ?? first("rejected") ?? first("unreachable");
+  if (none) return none;
+  // What OpenCode runs in the folder and no other folder claims belongs there, even if its session is of a subfolder.
+  const own = endpoints.find((endpoint) => isOn(endpoint, directory));
+  return own ? ask(own, false) : { kind: "not-ours" };
+}
+
+/** Whether an endpoint serves this folder itself, and not a folder that it is a worktree of. */
+function isOn({ directories }: EndpointEntry, directory: string): boolean {
+  return directories[0] === directory;
 }
 
 /** The names under which a server on this machine is reported or reached. */

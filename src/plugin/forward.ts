@@ -1,9 +1,9 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { MAX_CALL_BYTES, TOOL_CALL_PATH, type ToolCall, type ToolReply } from "../bridge/tool-call.ts";
+import { MAX_CALL_BYTES, TOOL_CALL_PATH, type ToolAnswer, type ToolCall } from "../bridge/tool-call.ts";
 import { readLivingEntries, type EndpointEntry } from "../bridge/endpoint-entries.ts";
 import { callEndpoint, type Outcome } from "./call-endpoint.ts";
-import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
+import { askEach, folderEndpoints, isReachable } from "./folder-endpoints.ts";
 import { reopenFolder } from "./reopen-folder.ts";
 
 /** How often to look for endpoints, in milliseconds. */
@@ -42,17 +42,17 @@ export interface Forwarding {
 export async function forward(
   call: ToolCall,
   { stateFolder, directory, server, patience, signal, reopens, onWait }: Forwarding,
-): Promise<ToolReply> {
+): Promise<ToolAnswer> {
   if (!isReachable(server)) throw new Error(NO_SERVER);
   if (Buffer.byteLength(JSON.stringify(call)) > MAX_CALL_BYTES) throw new Error(TOO_LARGE);
   const origin = { directory: await realpath(directory).catch(() => directory), server };
   const madeAt = performance.now();
   const waitedMs = (): number => Math.round(performance.now() - madeAt);
   let heldMs = 0;
-  const ask = async (endpoint: EndpointEntry): Promise<Outcome> => {
+  const ask = async (endpoint: EndpointEntry, onlyIfOurs: boolean): Promise<Outcome> => {
     const outcome = await callEndpoint(
       endpoint,
-      { path: TOOL_CALL_PATH, body: JSON.stringify({ ...call, waitedMs: waitedMs() }) },
+      { path: TOOL_CALL_PATH, body: JSON.stringify({ ...call, onlyIfOurs, waitedMs: waitedMs() }) },
       signal,
     );
     if (outcome.kind === "broken") heldMs += outcome.heldMs;
@@ -75,7 +75,7 @@ export async function forward(
   let taken = false;
   for (let round = 1; ; round++) {
     const { serving, elsewhere } = folderEndpoints(await readLivingEntries(stateFolder), origin);
-    const outcome = await askEach(serving, ask);
+    const outcome = await askEach(serving, origin.directory, ask);
     if (outcome.kind === "reply") return outcome.reply;
     if (outcome.kind === "rejected" && FINAL_STATUSES.includes(outcome.status))
       throw new Error(rejected(outcome.status));
@@ -89,24 +89,10 @@ export async function forward(
       );
     }
     if (round === 1) onWait();
-    if (reopens && reopening === undefined && serving.length === 0 && elsewhere.length === 0) reopen();
+    const isServed = outcome.kind !== "not-ours" || elsewhere.length > 0;
+    if (reopens && reopening === undefined && !isServed) reopen();
     await delay(LOOK_AGAIN_MS, undefined, { signal });
   }
-}
-
-/** Tries the endpoints in order until one replies. If none does, returns the most informative outcome. */
-async function askEach(
-  endpoints: readonly EndpointEntry[],
-  ask: (endpoint: EndpointEntry) => Promise<Outcome>,
-): Promise<Outcome> {
-  const outcomes: Outcome[] = [];
-  for (const endpoint of endpoints) {
-    const outcome = await ask(endpoint);
-    if (outcome.kind === "reply") return outcome;
-    outcomes.push(outcome);
-  }
-  const first = (kind: Outcome["kind"]): Outcome | undefined => outcomes.find((one) => one.kind === kind);
-  return first("broken") ?? first("rejected") ?? { kind: "unreachable" };
 }
 
 const NO_SERVER =

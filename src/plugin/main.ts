@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { ToolCall, ToolReply } from "../bridge/tool-call.ts";
+import type { ToolAnswer, ToolCall } from "../bridge/tool-call.ts";
 import { filesToWrite } from "../opencode/file-tools.ts";
 import { DECLARATIONS } from "../tools/declarations.ts";
 import type { ToolDeclaration } from "../tools/tool.ts";
@@ -30,7 +30,7 @@ export default {
     if (graceMs !== undefined) guardServer(stateFolder, graceMs, input.directory);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
-      const ask = (permitted: readonly string[]): Promise<ToolReply> =>
+      const ask = (permitted: readonly string[]): Promise<ToolAnswer> =>
         forward(
           { ...call, permitted: [...permitted] },
           {

@@ -41,7 +41,7 @@ export const toolCalls: Target = {
           isWaiting = false;
         }
       },
-      beginWrite: () => undefined,
+      beginWrite: async () => true,
       clock: realClock,
       logger: {
         debug() {},
@@ -130,6 +130,7 @@ function carryOut(window: ToolWindow, { tool, input, ...place }: ToolCall, signa
 
 function check(reply: ReturnType<typeof toolReply.parse>): void {
   if (reply.type === "result") return assert.match(reply.text, /\S/);
+  assert.ok(reply.type !== "not-ours");
   assert.match(reply.message, /^[^\n]+\.$/);
   assert.doesNotMatch(reply.message, /failed inside Async Agents/);
 }

@@ -114,6 +114,7 @@ describe("The plugin inside OpenCode", () => {
         agent: "build",
         callID: call.callID,
         permitted: [],
+        onlyIfOurs: true,
         waitedMs: undefined,
         signal: undefined,
       },

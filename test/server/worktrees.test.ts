@@ -10,6 +10,7 @@ import {
   inFolder,
   openAgentWindow,
   startAgentServer,
+  startTurn,
   type AgentServer,
   type AgentWindow,
 } from "../support/agent-tools.ts";
@@ -329,6 +330,37 @@ describe("a task in a worktree", () => {
     await until("the session", () => inside.engine.session(own));
     await launch([{ text: "Unrelated." }], { isolation: "folder" });
     assert.equal(window.engine.session(own), undefined);
+    inside.dispose();
+  });
+
+  it("with a window on the worktree, each agent's calls go to the folder of its session, whichever opened last", async () => {
+    const asking = (name: string): ScriptStep => ({
+      tools: [
+        {
+          name: "asyncagents_task",
+          args: { prompt: script([write(name, "made\n"), { text: "Made." }]), agent: "general" },
+        },
+      ],
+    });
+    const { id } = await launch([{ ...asking("ours.txt"), gate: "opened" }, { text: "Launched." }]);
+    await model.waitForRequest(({ sessionID }) => sessionID === id);
+    const worktree = worktreeOf(window.engine.find(id));
+    const within = inFolder(base, worktree);
+    const inside = await openAgentWindow(within, { settings: { maxDepth: 2 } });
+    model.release("opened");
+    const child = await until("the task of the isolated one", () => window.engine.list(id)[0]);
+    await ended(window, child.id);
+    await ended(window, id);
+    assert.deepEqual(inside.calls, []);
+
+    const own = await createSession(within, "Own");
+    await window.reopen();
+    await (await startTurn(within, own, [asking("own.txt"), { text: "Launched." }])).ended();
+    const [task] = inside.engine.list(own);
+    await ended(inside, task?.id ?? assert.fail("The window on the worktree has no task"));
+    assert.equal(readFileSync(join(worktree, "own.txt"), "utf8"), "made\n");
+    assert.ok(!existsSync(join(repository.directory, "own.txt")));
+    assert.equal(window.calls.length, 1);
     inside.dispose();
   });
 });

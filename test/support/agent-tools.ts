@@ -133,11 +133,16 @@ export async function openAgentWindow(
       stateFolder: server.stateFolder,
       directories: directories(),
       server: server.url,
-      handle: (call, signal) => {
+      handle: async (call, signal) => {
+        if (call.onlyIfOurs && !(await window.connection.server.isOurs(call.sessionID))) return undefined;
         calls.push({ ...call, signal });
         return handle(call, signal, () => carryOut(window.engine, call, signal));
       },
-      beginWrite: ({ sessionID, paths }) => window.engine.beginWrite(sessionID, paths),
+      beginWrite: async ({ sessionID, paths, onlyIfOurs }) => {
+        if (onlyIfOurs && !(await window.connection.server.isOurs(sessionID))) return false;
+        window.engine.beginWrite(sessionID, paths);
+        return true;
+      },
       clock: realClock,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
       ...entry,

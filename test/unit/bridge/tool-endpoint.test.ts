@@ -77,7 +77,7 @@ describe("The endpoint of the agents' tools", () => {
         handled.push(given);
         return result;
       },
-      beginWrite: () => undefined,
+      beginWrite: async () => true,
       clock,
       logger: { debug() {}, info() {}, warn() {}, error: (...args) => void errors.push(args) },
       ...options,
@@ -546,10 +546,12 @@ describe("The endpoint of the agents' tools", () => {
     const write = { sessionID: "ses_1", paths: ["/work/a.txt"] };
     let failure: Error | undefined;
     const asked: unknown[] = [];
+    let isOurs = true;
     const { entry } = await open({
-      beginWrite: (given) => {
+      beginWrite: async (given) => {
         asked.push(given);
         if (failure) throw failure;
+        return isOurs;
       },
     });
     const ask = async () =>
@@ -561,7 +563,9 @@ describe("The endpoint of the agents' tools", () => {
     failure = new TypeError("x is undefined");
     assert.equal(await ask(), "result");
     assert.equal(errors.length, 1);
-    assert.deepEqual(asked, [write, write, write]);
+    [failure, isOurs] = [undefined, false];
+    assert.equal(await ask(), "not-ours");
+    assert.deepEqual(asked, [write, write, write, write]);
     assert.deepEqual(handled, []);
     assert.equal((await send(entry, { path: FILE_WRITE_PATH })).status, 400);
   });

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { TOOL_CALL_PATH, toolReply, type ToolReply } from "../../../src/bridge/tool-call.ts";
+import {
+  FILE_WRITE_PATH,
+  TOOL_CALL_PATH,
+  toolReply,
+  type FileWrite,
+  type ToolReply,
+} from "../../../src/bridge/tool-call.ts";
 import { RETRY_MS, ToolService } from "../../../src/bridge/tool-service.ts";
 import { publishEntry, readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { ConnectionError, type ConnectionState } from "../../../src/engine/connection.ts";
@@ -37,6 +43,8 @@ describe("a window's tools, served to OpenCode", () => {
   let enabled: boolean;
   let worktrees: readonly string[];
   let errors: string[];
+  let writes: FileWrite[];
+  let theirs: string[];
   let clock: Clock;
   let changes: Emitter<void>;
   let state: ConnectionState;
@@ -50,6 +58,8 @@ describe("a window's tools, served to OpenCode", () => {
     enabled = true;
     worktrees = [];
     errors = [];
+    writes = [];
+    theirs = [];
     clock = realClock;
     changes = new Emitter(() => undefined);
     state = { kind: "disconnected" };
@@ -73,7 +83,8 @@ describe("a window's tools, served to OpenCode", () => {
       isEnabled: () => enabled,
       known: engine,
       commands: engine,
-      beginWrite: () => undefined,
+      beginWrite: (write) => void writes.push(write),
+      isOurs: async (sessionID) => !theirs.includes(sessionID),
       directory,
       worktrees: () => worktrees,
       stateFolder,
@@ -93,21 +104,24 @@ describe("a window's tools, served to OpenCode", () => {
   const entryFor = (url: string): Promise<EndpointEntry> =>
     until("the entry", async () => (await readEntries(stateFolder)).find((entry) => entry.server === url));
   const noEntry = async (): Promise<void> => assert.deepEqual(await readEntries(stateFolder), []);
-  const call = async (
-    tool: string,
-    sessionID: string,
-    input: unknown = {},
-    signal: AbortSignal | null = null,
-  ): Promise<ToolReply> => {
+  const send = async (path: string, body: object, signal: AbortSignal | null = null): Promise<ToolReply> => {
     const { port, token } = (await readEntries(stateFolder))[0] ?? assert.fail("no entry");
-    const response = await fetch(`http://127.0.0.1:${port}${TOOL_CALL_PATH}`, {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify({ tool, input, sessionID, messageID: "msg_1", callID: "call_1" }),
+      body: JSON.stringify(body),
       signal,
     });
     return toolReply.parse(JSON.parse((await response.text()).trim()));
   };
+  const call = (
+    tool: string,
+    sessionID: string,
+    input: unknown = {},
+    signal: AbortSignal | null = null,
+    more: object = {},
+  ): Promise<ToolReply> =>
+    send(TOOL_CALL_PATH, { tool, input, sessionID, messageID: "msg_1", callID: "call_1", ...more }, signal);
 
   it("can be found once the window is connected, by its server and its folder", async () => {
     serve();
@@ -257,6 +271,28 @@ describe("a window's tools, served to OpenCode", () => {
     // Comes after what the first call would have done.
     await call("asyncagents_list", parent);
     assert.equal(engine.get(tasks[0] ?? "")?.status, "running");
+  });
+
+  it("leave what a session of another folder asks for to that folder, once they are up to date", async () => {
+    const { parent, tasks } = await addRunningTasks(server, 1);
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    connect = async () => {
+      await engine.connect();
+      theirs = [parent];
+    };
+    const onlyIfOurs = { onlyIfOurs: true };
+    const cancel = (more: object) => call("asyncagents_cancel", parent, { task_id: tasks[0] }, null, more);
+    assert.deepEqual(await cancel(onlyIfOurs), { type: "not-ours" });
+    assert.equal(engine.get(tasks[0] ?? "")?.status, "running");
+    const write = { sessionID: parent, paths: [join(directory, "a.txt")] };
+    assert.deepEqual(await send(FILE_WRITE_PATH, { ...write, ...onlyIfOurs }), { type: "not-ours" });
+    assert.deepEqual(writes, []);
+    assert.equal((await send(FILE_WRITE_PATH, write)).type, "result");
+    assert.deepEqual(writes, [write]);
+    assert.equal((await cancel({})).type, "result");
+    assert.equal((await call("asyncagents_list", "ses_ours", {}, null, onlyIfOurs)).type, "result");
   });
 
   it("refuse unknown tools", async () => {

@@ -71,6 +71,33 @@ describe("the directories of sessions", () => {
     assert.deepEqual(ours(session("a", WORKTREE, "b"), session("b", WORKTREE, "a")), []);
   });
 
+  it("a session that isn't known yet is read, with its parents, to tell whether it belongs to the folder", async () => {
+    const server = new Map(
+      [
+        session("below own", WORKTREE, "own"),
+        session("own", WORKTREE),
+        session("below inner", WORKTREE, "inner"),
+        session("inner", WORKTREE, "task"),
+        session("root", FOLDER),
+        session("a", WORKTREE, "b"),
+        session("b", WORKTREE, "a"),
+      ].map((one) => [one.id, one]),
+    );
+    const read: string[] = [];
+    const belongs = (id: string) =>
+      directories.belongs(id, async (asked) => {
+        read.push(asked);
+        return server.get(asked);
+      });
+    ours(isolated("task", "parent"), session("parent", FOLDER));
+    assert.deepEqual([await belongs("task"), await belongs("parent"), read], [true, true, []]);
+    const found: Record<string, boolean> = {};
+    for (const id of ["below inner", "below own", "root", "a", "none"]) found[id] = await belongs(id);
+    assert.deepEqual(found, { "below inner": true, "below own": false, root: true, a: false, none: false });
+    read.length = 0;
+    assert.deepEqual([await belongs("inner"), await belongs("own"), read], [true, false, []]);
+  });
+
   it("a worktree is used while something may be running in it", async () => {
     ours(session("parent", FOLDER), isolated("ended", "parent"));
     assert.deepEqual(directories.used(), []);

@@ -26,14 +26,14 @@ describe("Choosing the endpoints of a folder", () => {
   it("selects those that are open on exactly this folder", () => {
     const entries = [
       entry("this"),
-      entry("one of several", { directories: ["/work/b", "/work/a"] }),
+      entry("its worktree", { directories: ["/work/b", "/work/a"] }),
       entry("another", { directories: ["/work/b"] }),
       entry("parent", { directories: ["/work"] }),
       entry("child", { directories: ["/work/a/b"] }),
       entry("similar", { directories: ["/work/ab"] }),
       entry("none", { directories: [] }),
     ];
-    assert.deepEqual(chosen(entries), [["this", "one of several"], []]);
+    assert.deepEqual(chosen(entries), [["this", "its worktree"], []]);
   });
 
   it("puts the newest first", () => {
@@ -47,6 +47,15 @@ describe("Choosing the endpoints of a folder", () => {
       entries.map(({ token }) => token),
       ["old", "new", "mid"],
     );
+  });
+
+  it("puts the folder's own before that of the folder that it is a worktree of", () => {
+    const entries = [
+      entry("main", { directories: ["/work", "/work/a"], openedAt: 3 }),
+      entry("old", { openedAt: 1 }),
+      entry("new", { openedAt: 2 }),
+    ];
+    assert.deepEqual(chosen(entries), [["new", "old", "main"], []]);
   });
 
   it("recognizes a server on this machine by its port, whatever its host name", () => {

@@ -8,8 +8,8 @@ import { json } from "node:stream/consumers";
 import {
   MAX_CALL_BYTES,
   TOOL_CALL_PATH,
+  type ToolAnswer,
   type ToolCall,
-  type ToolReply,
 } from "../../../src/bridge/tool-call.ts";
 import { publishEntry, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { forward, type Forwarding } from "../../../src/plugin/forward.ts";
@@ -24,9 +24,11 @@ const call: ToolCall = {
   callID: "call_1",
 };
 const opencode = new URL("http://127.0.0.1:4096");
-const reply = (text: string): ToolReply => ({ type: "result", title: "", text });
+const reply = (text: string): ToolAnswer => ({ type: "result", title: "", text });
 
 const withoutTime = ({ waitedMs: _, ...rest }: ToolCall): ToolCall => rest;
+/** The call as an endpoint gets it first. */
+const sentCall = { ...call, onlyIfOurs: true };
 
 type Answer = (response: ServerResponse) => void;
 
@@ -53,7 +55,7 @@ describe("Forwarding a call to an endpoint", () => {
     for (const server of listening.splice(0)) server.close();
   });
 
-  function send(change: Partial<Forwarding> = {}, sent = call): Promise<ToolReply> {
+  function send(change: Partial<Forwarding> = {}, sent = call): Promise<ToolAnswer> {
     return forward(sent, {
       stateFolder,
       directory,
@@ -111,6 +113,7 @@ describe("Forwarding a call to an endpoint", () => {
     (status: number): Answer =>
     (response) =>
       response.writeHead(status).end("No.");
+  const notOurs: Answer = (response) => response.writeHead(200).end('{"type":"not-ours"}\n');
   const pending: Answer = (response) => response.writeHead(200).flushHeaders();
   const breaking: Answer = (response) => void response.writeHead(200).write("\n", () => response.destroy());
 
@@ -124,7 +127,7 @@ describe("Forwarding a call to an endpoint", () => {
     const prompt = 'Line 1\nLine 2 "ü" 🙂 \u2028'.repeat(50_000);
     const { port, calls, requests } = await open(replying("Done."));
     assert.deepEqual(await send({}, { ...call, input: { prompt } }), reply("Done."));
-    assert.deepEqual(calls.map(withoutTime), [{ ...call, input: { prompt } }]);
+    assert.deepEqual(calls.map(withoutTime), [{ ...sentCall, input: { prompt } }]);
     const [request] = requests;
     assert.equal(request?.method, "POST");
     assert.equal(request?.url, TOOL_CALL_PATH);
@@ -156,6 +159,46 @@ describe("Forwarding a call to an endpoint", () => {
     await publish(await listen(mute));
     assert.deepEqual(await send(), reply("The next."));
     assert.deepEqual(oldest.calls, []);
+  });
+
+  describe("if the folder is also a worktree of another one", () => {
+    const asWorktree = () => ({ directories: ["/main", directory] });
+
+    it("goes on to the endpoint of the session's folder", async () => {
+      const main = await open(replying("From the main folder."), asWorktree());
+      const own = await open(notOurs);
+      assert.deepEqual(await send(), reply("From the main folder."));
+      assert.deepEqual([main.calls.length, own.calls.length], [1, 1]);
+    });
+
+    it("asks the folder's own endpoint first, though it is older", async () => {
+      await open(replying("From its own."));
+      const main = await open(notOurs, asWorktree());
+      assert.deepEqual(await send(), reply("From its own."));
+      assert.deepEqual(main.calls, []);
+    });
+
+    it("has a session that no folder claims served by the folder's own endpoint", async () => {
+      const main = await open(notOurs, asWorktree());
+      const answers = [notOurs, replying("From its own.")];
+      const own = await open((response) => answers.shift()?.(response));
+      assert.deepEqual(await send(), reply("From its own."));
+      assert.deepEqual(own.calls.map(withoutTime), [sentCall, { ...call, onlyIfOurs: false }]);
+      assert.equal(main.calls.length, 1);
+    });
+
+    it("has nothing carried out in the main folder for a session that isn't its own", async () => {
+      const { calls } = await open(notOurs, asWorktree());
+      await assert.rejects(send(), ({ message }: Error) => message.includes(`open ${directory} in VS Code`));
+      assert.deepEqual(calls.map(withoutTime), [sentCall]);
+    });
+
+    it("has nothing carried out in the folder itself while the session's may be the other one", async () => {
+      const own = await open(notOurs);
+      await open(breaking, asWorktree());
+      await assert.rejects(send(), /went away before it replied/);
+      assert.deepEqual(own.calls.map(withoutTime), [sentCall]);
+    });
   });
 
   it("does not ask endpoints whose process has ended", async () => {
@@ -203,7 +246,7 @@ describe("Forwarding a call to an endpoint", () => {
     const { calls } = await open((response) => answers.shift()?.(response));
     const patience = { untakenMs: 0, takenMs: 60_000 };
     assert.deepEqual(await send({ patience }), reply("At last."));
-    assert.deepEqual(calls.map(withoutTime), [call, call]);
+    assert.deepEqual(calls.map(withoutTime), [sentCall, sentCall]);
     const [first, again] = calls.map(({ waitedMs }) => waitedMs ?? 0);
     assert.ok(first !== undefined && again !== undefined && again > first, `${first} ${again}`);
   });

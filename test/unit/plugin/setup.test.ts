@@ -53,7 +53,7 @@ describe("The plugin in a fake OpenCode 2", () => {
       directories: [host.directory],
       server,
       handle,
-      beginWrite: () => undefined,
+      beginWrite: async () => true,
       clock: realClock,
       logger: { debug() {}, info() {}, warn() {}, error() {} },
     });
@@ -107,6 +107,7 @@ describe("The plugin in a fake OpenCode 2", () => {
       [
         {
           tool: "asyncagents_list",
+          onlyIfOurs: true,
           input: { status: "running" },
           sessionID: "ses_1",
           messageID: "msg_1",
