@@ -3,7 +3,7 @@ import { readLivingEntries } from "../bridge/endpoint-entries.ts";
 import { FILE_WRITE_PATH, type FileWrite } from "../bridge/tool-call.ts";
 import { limited } from "../opencode/cancel.ts";
 import { callEndpoint } from "./call-endpoint.ts";
-import { folderEndpoints, isReachable } from "./folder-endpoints.ts";
+import { askEach, folderEndpoints, isReachable } from "./folder-endpoints.ts";
 
 export interface WritePlace {
   readonly stateFolder: string;
@@ -26,12 +26,13 @@ export async function beginWrite(
   if (!isReachable(server)) return undefined;
   const ask = async (signal: AbortSignal): Promise<string | undefined> => {
     const origin = { directory: await realpath(directory), server };
-    const [endpoint] = folderEndpoints(await readLivingEntries(stateFolder), origin).serving;
-    if (!endpoint) return undefined;
-    const outcome = await callEndpoint(
-      endpoint,
-      { path: FILE_WRITE_PATH, body: JSON.stringify(write) },
-      signal,
+    const { serving } = folderEndpoints(await readLivingEntries(stateFolder), origin);
+    const outcome = await askEach(serving, origin.directory, (endpoint, onlyIfOurs) =>
+      callEndpoint(
+        endpoint,
+        { path: FILE_WRITE_PATH, body: JSON.stringify({ ...write, onlyIfOurs }) },
+        signal,
+      ),
     );
     return outcome.kind === "reply" && outcome.reply.type === "refused" ? outcome.reply.message : undefined;
   };
