@@ -9,10 +9,11 @@ import type {
   OpenFolder,
   ServerStatus,
 } from "../rpc/contract.ts";
+import { withoutPassword } from "../opencode/server-url.ts";
 import { DaemonFiles } from "../rpc/daemon-files.ts";
 import { ifPresent, readJson } from "../state/json-files.ts";
 import { memoryOf } from "../state/processes.ts";
-import { redactor, secretsIn } from "./redaction.ts";
+import { redactor, secretsIn, secretsInUrl } from "./redaction.ts";
 
 const LOG_LINES = 2_000;
 /** The variables whose names are listed; their values never are. */
@@ -52,7 +53,11 @@ export async function collectDiagnostics(daemon: DescribedDaemon): Promise<Diagn
   };
   const secrets = [
     ...secretsIn(process.env),
-    ...folders.flatMap(({ opened: { env, settings } }) => [...secretsIn(env), settings.password ?? ""]),
+    ...folders.flatMap(({ opened: { env, settings } }) => [
+      ...secretsIn(env),
+      ...secretsInUrl(settings.server.url ?? ""),
+      settings.password ?? "",
+    ]),
     ...(await storedSecrets(stateFolder)),
   ];
   return inEveryText(facts, redactor(secrets, home)) as Diagnostics;
@@ -72,10 +77,11 @@ function describeFolder({ opened, windows, snapshot }: DescribedFolder): object 
 }
 
 /** The setup command and the patterns of files are the user's own texts. */
-function describeSettings({ engine, password, ...settings }: FolderSettings): object {
+function describeSettings({ engine, server, password, ...settings }: FolderSettings): object {
   const { include, setup, ...isolation } = engine.isolation;
   return {
     ...settings,
+    server: { ...server, url: server.url && withoutPassword(server.url) },
     hasPassword: password !== undefined,
     engine: {
       ...engine,

@@ -4,22 +4,43 @@ const MIN_SECRET = 6;
 
 const SECRET_NAME = /key|token|secret|pass|auth|cred|cookie|private/i;
 
+/** Words in the names of secrets. A `key` alone is rarely one. */
+const NAMES = "(?:api|access|secret|private|[-_])[-_]?key|token|secret|passw(?:or)?d|passphrase|credential";
+const QUOTE = String.raw`\\*["']?`;
+
 /** What looks like a secret wherever it is. In each, the first group is kept. */
 const PATTERNS: readonly RegExp[] = [
   // The user and password in an address.
-  /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/"']+(?=@)/gi,
+  /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/"]+(?=@)/gi,
+  // The same for this computer, even if it is no URL.
+  /(\b[\w.-]+:)[^\s"]+(?=@(?:localhost|127\.|\[::1\]))/gi,
   // The header of a request.
   /(\b(?:Basic|Bearer)\s+)[\w.~+/=-]+/gi,
-  // A name and its value, as in JSON, an environment or an address.
-  /(["']?[\w-]*(?:api[-_]?key|token|secret|passw(?:or)?d|credential)s?["']?\s*[:=]\s*["']?)[^\s"',;&}]+/gi,
+  /(\bauthorization\\*["']?\s*[:=]\s*\\*["']?(?:[a-z]+\s+)?)[\w.~+/=-]+/gi,
+  // A name and its value, as in JSON, an environment or an address. JSON may be quoted in JSON.
+  new RegExp(
+    `(${QUOTE}[\\w-]*(?:${NAMES})s?${QUOTE}\\s*[:=]\\s*${QUOTE})(?:[^\\s"',;&}\\\\]|\\\\[^"'])+`,
+    "gi",
+  ),
   // The forms in which well-known services hand out keys.
-  /()\b(?:sk|pk|rk|gh[a-z]|xox[a-z]|glpat|AKIA|AIza)[-_]?[\w-]{12,}/g,
+  /()\b(?:(?:sk|pk|rk|gh[a-z]|github_pat|xox[a-z]|glpat)[-_]|AKIA|AIza)[\w-]{12,}/g,
   /()\beyJ[\w-]+\.[\w-]+\.[\w-]*/g,
 ];
 
 /** The values of the variables whose names say that they are secret. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   return Object.entries(env).flatMap(([name, value]) => (value && SECRET_NAME.test(name) ? [value] : []));
+}
+
+/** The password in a server's address as entered by a user, which may be no valid one: as it is written and as it is. */
+export function secretsInUrl(address: string): readonly string[] {
+  const [, password] = /^\s*(?:[a-z][a-z0-9+.-]*:\/\/)?[^:]*:(?!\/\/)(.+)@/i.exec(address) ?? [];
+  if (password === undefined) return [];
+  try {
+    return [...new Set([password, decodeURIComponent(password)])];
+  } catch {
+    return [password];
+  }
 }
 
 /** Returns a function that hides these secrets in a text, what looks like a secret, and where the user's home is. */

@@ -5,6 +5,7 @@ import type { Task } from "../../src/engine/task.ts";
 import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
 describe("what the daemon says about itself", function () {
@@ -24,6 +25,7 @@ describe("what the daemon says about itself", function () {
     description: "the launch codes of the title",
     answer: "the launch codes of the answer",
     password: "a-password-of-the-user",
+    urlPassword: "it's/the-password-in-an-address",
   };
 
   before(async () => {
@@ -77,6 +79,19 @@ describe("what the daemon says about itself", function () {
     for (const line of lines) assert.match(line, /^\d{4}-\S+Z \[info\] /);
     for (const words of [SECRETS.prompt, SECRETS.description, SECRETS.answer])
       assert.ok(!desk.log().includes(words));
+  });
+
+  it("its diagnostics hide the password in a server's address, also one that is no URL", async () => {
+    const server = { url: `opencode:${SECRETS.urlPassword}@127.0.0.1:4096`, startTimeoutMs: 1_000 };
+    const directory = tempDir("other");
+    const other = desk.window({}, { server }, undefined, directory);
+    const text = await until("the folder", async () => {
+      const said = JSON.stringify(await other.client.diagnostics());
+      return said.includes(`"directory":"${directory}"`) && said;
+    });
+    other.close();
+    assert.ok(text.includes('"url":"invalid"'), text);
+    assert.ok(!text.includes(SECRETS.urlPassword), text);
   });
 
   it("its diagnostics have the facts for a report, and none of the secrets", async () => {
