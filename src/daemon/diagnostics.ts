@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { arch, release } from "node:os";
 import { join } from "node:path";
 import type { Task } from "../engine/task.ts";
+import { withoutName } from "../engine/task-names.ts";
 import type {
   Diagnostics,
   FolderSettings,
@@ -60,7 +61,12 @@ export async function collectDiagnostics(daemon: DescribedDaemon): Promise<Diagn
     ]),
     ...(await storedSecrets(stateFolder)),
   ];
-  return inEveryText(facts, redactor(secrets, home)) as Diagnostics;
+  // Reasons of failures in the log may contain the path of a worktree.
+  const names = folders.flatMap(({ snapshot }) =>
+    snapshot.tasks.flatMap(({ worktree }) => worktree?.name ?? []),
+  );
+  const redact = redactor(secrets, home);
+  return inEveryText(facts, (text) => names.reduce(withoutName, redact(text))) as Diagnostics;
 }
 
 function describeFolder({ opened, windows, snapshot }: DescribedFolder): object {
@@ -105,7 +111,11 @@ function describeTask(task: Task): object {
     ...{ isForked, forkedFrom, insteadOf, resumeCount, status, queued, toolCalls },
     ...{ promptMessageID, finalMessageID, createdAt, startedAt, endedAt, worked, waited },
     ...{ retrievedAt, clearedAt, adoptedAt, cost, tokens, notice },
-    worktree: worktree && { name: worktree.name, setup: worktree.setup, outcome: worktree.outcome },
+    worktree: worktree && {
+      name: withoutName(worktree.name, worktree.name),
+      setup: worktree.setup,
+      outcome: worktree.outcome,
+    },
     error: task.error?.name,
     hasFollowUp: task.followUp !== undefined,
     phase: task.progress?.phase,

@@ -1,6 +1,7 @@
 import type { Disposable } from "./event.ts";
 import type { Logger } from "./ports.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
+import { withoutName } from "./task-names.ts";
 import { isActive, isQueued, isTakenBack, shortID, type Phase, type Task, type TaskRecord } from "./task.ts";
 
 /** The phases in which a task does nothing until something outside it happens. */
@@ -38,7 +39,7 @@ function opening({ id, status, queued, agent, model, launchedBy, parentSessionID
     `batch ${task.batchID}`,
     task.forkedFrom && `forked from ${task.forkedFrom}`,
     task.insteadOf && `instead of ${task.insteadOf}`,
-    task.worktree && `worktree ${task.worktree.name}`,
+    task.worktree && withoutName(`worktree ${task.worktree.name}`, task.worktree.name),
   ];
   return facts.filter(Boolean).join(", ");
 }

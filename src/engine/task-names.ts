@@ -39,6 +39,11 @@ export function nameOf(description: string, random: Random): string {
   return `${name}-${ending.join("")}`;
 }
 
+/** A text for the log: of a worktree's name only the ending, as the rest comes from the task's description. */
+export function withoutName(text: string, name: string): string {
+  return text.replaceAll(name, `…${name.slice(-ENDING_LENGTH)}`);
+}
+
 function firstLine(text: string, limit: number): string {
   const line = text.split(/\r?\n/, 1)[0] ?? "";
   const characters = [...line];

@@ -13,7 +13,7 @@ import {
   type TaskRecord,
   type TaskWorktree,
 } from "./task.ts";
-import { nameOf } from "./task-names.ts";
+import { nameOf, withoutName } from "./task-names.ts";
 import type { WorktreeSetups } from "./worktree-setups.ts";
 
 /** What decides where a new task works. */
@@ -113,7 +113,7 @@ export class TaskWorktrees implements Disposable {
   /** Notes that the task of a worktree that was just made exists. */
   async claim(worktree: TaskWorktree): Promise<void> {
     await this.ports.worktrees.claim(worktree).catch((error: unknown) => {
-      this.ports.logger.warn(`Couldn't claim the worktree ${worktree.name}: ${messageOf(error)}`);
+      this.warn(`Couldn't claim the worktree ${worktree.name}`, worktree, error);
     });
   }
 
@@ -130,7 +130,7 @@ export class TaskWorktrees implements Disposable {
         if (isStill && base !== worktree.base) await this.note(entry, { base });
         await this.completeOutcome(entry).catch((error: unknown) => {
           const id = shortID(entry.record.id);
-          this.ports.logger.warn(`Couldn't remove the worktree of task ${id}: ${messageOf(error)}`);
+          this.warn(`Couldn't remove the worktree of task ${id}`, worktree, error);
         });
       }
       this.changed.fire();
@@ -176,13 +176,13 @@ export class TaskWorktrees implements Disposable {
 
   /** Removes the worktree of a task that could not be created. */
   async removeUnused(worktree: TaskWorktree): Promise<void> {
-    const { worktrees, server, logger } = this.ports;
+    const { worktrees, server } = this.ports;
     try {
       // Without an answer, the server is gone and holds nothing.
       await server.releaseDirectory(worktree.directory).catch(() => undefined);
       await worktrees.removeUnused(worktree);
     } catch (error) {
-      logger.warn(`Couldn't remove the worktree ${worktree.name}: ${messageOf(error)}`);
+      this.warn(`Couldn't remove the worktree ${worktree.name}`, worktree, error);
     }
   }
 
@@ -213,7 +213,7 @@ export class TaskWorktrees implements Disposable {
     let end = this.ends.get(id);
     if (end?.endedAt !== endedAt) {
       const changes = this.ports.worktrees.changes(worktree).catch((error: unknown) => {
-        this.ports.logger.warn(`Couldn't read the changes of task ${shortID(id)}: ${messageOf(error)}`);
+        this.warn(`Couldn't read the changes of task ${shortID(id)}`, worktree, error);
         return undefined;
       });
       end = { endedAt, changes };
@@ -319,5 +319,9 @@ export class TaskWorktrees implements Disposable {
         worktree.name,
       ),
     );
+  }
+
+  private warn(what: string, { name }: TaskWorktree, error: unknown): void {
+    this.ports.logger.warn(withoutName(`${what}: ${messageOf(error)}`, name));
   }
 }

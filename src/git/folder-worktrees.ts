@@ -10,6 +10,7 @@ import type {
 } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import type { TaskWorktree } from "../engine/task.ts";
+import { withoutName } from "../engine/task-names.ts";
 import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
@@ -81,7 +82,9 @@ export class FolderWorktrees implements Worktrees {
     const unfinished = await cleanUpUnfinished(this.folder);
     const unclaimed = await removeUnclaimed(this.folder, new Set(worktrees.map(({ name }) => name)));
     for (const [name, error] of [...unfinished, ...unclaimed])
-      this.logger.warn(`Couldn't remove the unfinished worktree ${name}: ${messageOf(error)}`);
+      this.logger.warn(
+        withoutName(`Couldn't remove the unfinished worktree ${name}: ${messageOf(error)}`, name),
+      );
     if (worktrees.length === 0) return new Map();
     const all = await listRefs(this.folder, refs.allBases);
     const bases = new Map(all.map(({ ref, commit }) => [ref, commit]));

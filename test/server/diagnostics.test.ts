@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Task } from "../../src/engine/task.ts";
 import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import { DaemonDesk, type DaemonWindow } from "../support/daemon.ts";
+import { makeRepository } from "../support/repository.ts";
 import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -92,6 +93,30 @@ describe("what the daemon says about itself", function () {
     other.close();
     assert.ok(text.includes('"url":"invalid"'), text);
     assert.ok(!text.includes(SECRETS.urlPassword), text);
+  });
+
+  it("neither its log nor its diagnostics have the words of a description in the name of a worktree", async () => {
+    const { directory } = makeRepository({ "a.txt": "a\n" });
+    const { client, folder, close } = desk.window({}, {}, undefined, directory);
+    await folder.calls.connect();
+    const { id } = await folder.calls.launch({
+      prompt: script([{ text: "Done." }]),
+      description: "Salaries of Acme",
+      agent: "general",
+      parentSessionID: await folder.calls.ensureSession(),
+      launchedBy: "person",
+      isolation: "worktree",
+    });
+    const { name } = await until("the end", () => {
+      const seen = folder.tasks.get(id);
+      return seen?.status === "completed" && seen.worktree;
+    });
+    assert.match(name, /^salaries-of-acme-/);
+    for (const text of [desk.log(), JSON.stringify(await client.diagnostics())]) {
+      assert.ok(text.includes(`…${name.slice(-4)}`), text);
+      assert.ok(!text.includes("salaries-of-acme"), text);
+    }
+    close();
   });
 
   it("its diagnostics have the facts for a report, and none of the secrets", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { nameOf } from "../../../src/engine/task-names.ts";
+import { nameOf, withoutName } from "../../../src/engine/task-names.ts";
 
 describe("the name of a task's worktree", () => {
   const name = (description: string): string => nameOf(description, () => 0.5);
@@ -18,6 +18,14 @@ describe("the name of a task's worktree", () => {
         assert.match(made, /^[a-z0-9]+(-[a-z0-9]+)*$/);
         assert.ok(made.length <= 37, made);
       }),
+    );
+  });
+
+  it("is shortened to its ending in the log, wherever it is in a text", () => {
+    const made = name("Add cart tests");
+    assert.equal(
+      withoutName(`${made}: EBUSY: rmdir '/shop.worktrees/${made}'`, made),
+      "…iiii: EBUSY: rmdir '/shop.worktrees/…iiii'",
     );
   });
 });

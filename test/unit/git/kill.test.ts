@@ -182,7 +182,7 @@ describe("A process that is killed at each call of Git", function () {
     const worktrees = new FolderWorktrees(repository.root, () => process.env, logger);
     await worktrees.takeUp([]);
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0] ?? "", /^Couldn't remove the unfinished worktree add-tests: [^]*\.lock/);
+    assert.match(warnings[0] ?? "", /^Couldn't remove the unfinished worktree …ests: [^]*\.lock/);
     assert.notEqual((await worktrees.make({ name, startFrom: "head" })).name, name);
   });
 
