@@ -109,7 +109,7 @@ function permissionWords(request: PermissionRequest, folder: string): Words {
       return {
         title: sentence("Access Files Outside the Folder"),
         icon: "folder-opened",
-        subject: text(metadata["command"]) ?? text(metadata["filepath"]) ?? listed,
+        subject: withFolders(text(metadata["command"]) ?? text(metadata["filepath"]), patterns) ?? listed,
         wish: sentence("{0} asks to access files outside the folder: {1}"),
       };
     case "webfetch":
@@ -167,6 +167,17 @@ function permissionWords(request: PermissionRequest, folder: string): Words {
         wish: sentence("{0} asks to use the tool {1}"),
       };
   }
+}
+
+/** A command or path, and the folders that it doesn't name itself, such as the one that the command is to run in. */
+function withFolders(subject: string | undefined, patterns: readonly string[]): string | undefined {
+  if (subject === undefined) return undefined;
+  const words = [subject, ...(subject.match(/[^\s"'=;|&<>()]+/g) ?? [])];
+  const unnamed = patterns.filter((pattern) => {
+    const folder = pattern.replace(/\/\*$/, "");
+    return !words.some((word) => word === folder || word.startsWith(`${folder}/`));
+  });
+  return unnamed.length > 0 ? `${subject} (${unnamed.join(", ")})` : subject;
 }
 
 /**

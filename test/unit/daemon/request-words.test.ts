@@ -47,6 +47,24 @@ describe("a request in words", () => {
       "W asks to access files outside the folder: rm -r /etc/x",
     ],
     [
+      () => permission("external_directory", { command: "ls 'a'" }, ["/etc/*", "/*"]),
+      "W asks to access files outside the folder: ls 'a' (/etc/*, /*)",
+    ],
+    [
+      () =>
+        permission("external_directory", { command: "cp /etc/a '/srv/b c'; ls src/opt /varnish" }, [
+          "/etc/*",
+          "/opt/*",
+          "/srv/*",
+          "/var/*",
+        ]),
+      "W asks to access files outside the folder: cp /etc/a '/srv/b c'; ls src/opt /varnish (/opt/*, /var/*)",
+    ],
+    [
+      () => permission("external_directory", { filepath: "/my files/a" }, ["/my files/*"]),
+      "W asks to access files outside the folder: /my files/a",
+    ],
+    [
       () =>
         permission("webfetch", { url: "https://example.org/x", format: "text" }, ["https://example.org/x"]),
       "W asks to fetch https://example.org/x",
