@@ -84,6 +84,7 @@ export async function forward(
     if (isOver && reopening !== "under-way") {
       if (taken) throw new Error(LOST);
       if (outcome.kind === "rejected") throw new Error(rejected(outcome.status));
+      if (outcome.kind === "unreachable") throw new Error(UNRESPONSIVE);
       throw new Error(
         elsewhere.length > 0 ? servedElsewhere(server) : notServed(directory, reopening?.problem),
       );
@@ -105,6 +106,9 @@ const VERSIONS_DIFFER =
 
 const LOST =
   "The background process of Async Agents that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.";
+
+const UNRESPONSIVE =
+  "The background process of Async Agents did not respond, and may still carry out the call; before you repeat it, see with asyncagents_list what was done.";
 
 function rejected(status: number): string {
   if (status === 400) return VERSIONS_DIFFER;

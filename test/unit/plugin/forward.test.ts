@@ -328,6 +328,12 @@ describe("Forwarding a call to an endpoint", () => {
       await assert.rejects(send({ patience }), /went away before it replied.* asyncagents_list/);
     });
 
+    it("if the endpoint accepts the connection and does not answer, as it may still carry out the call", async () => {
+      const mute = createSocketServer((socket) => socket.end());
+      await publish(await listen(mute));
+      await assert.rejects(send(), /did not respond.* before you repeat it, see with asyncagents_list/);
+    });
+
     for (const status of [401, 403, 404, 500])
       it(`if the endpoint answers ${status}`, async () => {
         await open(rejecting(status));
