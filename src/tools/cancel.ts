@@ -25,10 +25,13 @@ export const runCancel: ToolRun = async (sent, context) => {
   };
 };
 
-/** The tasks that a call cancels. Throws a `Refusal` if it specifies none. */
+/** The tasks that a call cancels, and those of a batch that are already cancelled. Throws a `Refusal` if it names none. */
 export function cancelTargets(input: ToolInput, context: TargetContext): readonly Task[] {
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [findTask(context, taskID)];
-  if (batchID !== undefined) return context.known.batch(batchID, context.caller.sessionID).filter(isActive);
+  if (batchID !== undefined)
+    return context.known
+      .batch(batchID, context.caller.sessionID)
+      .filter((task) => isActive(task) || task.status === "cancelled");
   throw invalidArgument('Give "task_id" or "batch_id": asyncagents_list shows the IDs.');
 }

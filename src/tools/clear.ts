@@ -11,7 +11,7 @@ const MAX_NAME = 60;
 
 export const runClear: ToolRun = async (sent, context) => {
   const { caller, commands } = context;
-  const tasks = clearTargets(new ToolInput(sent), context);
+  const tasks = clearTargets(new ToolInput(sent), context, context.now() - (caller.waitedMs ?? 0));
   const idOf = shortIDs(context, tasks);
   const wereActive = new Set(tasks.filter(isActive).map(({ id }) => id));
   // As a rule by the same call, which is repeated if its answer was lost.
@@ -33,10 +33,11 @@ export const runClear: ToolRun = async (sent, context) => {
 };
 
 /**
- * The tasks that a call clears, or those that it names if all of them are cleared already. Throws a `Refusal` if it has
- * an unknown parameter instead of a target.
+ * The tasks that a call clears, and those that are cleared already: what it names, or of all tasks those that were
+ * cleared since it was first made. Throws a `Refusal` if it has an unknown parameter instead of a target.
+ * @param madeAt when the call was first made, in milliseconds since 1970
  */
-export function clearTargets(input: ToolInput, context: TargetContext): readonly Task[] {
+export function clearTargets(input: ToolInput, context: TargetContext, madeAt = Infinity): readonly Task[] {
   const { known, caller } = context;
   const { taskID, batchID } = readTarget(input);
   if (taskID !== undefined) return [known.find(taskID, caller.sessionID)];
@@ -48,7 +49,10 @@ export function clearTargets(input: ToolInput, context: TargetContext): readonly
   }
   // A misspelled parameter that was meant to narrow the selection must not clear all tasks.
   const [other] = input.others(["task_id", "batch_id"]);
-  if (other === undefined) return known.list(caller.sessionID);
+  if (other === undefined) {
+    const since = known.cleared(caller.sessionID).filter(({ clearedAt = 0 }) => clearedAt > madeAt);
+    return [...known.list(caller.sessionID), ...since];
+  }
   throw invalidArgument(
     `There is no parameter "${oneLine(other, MAX_NAME)}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,
   );

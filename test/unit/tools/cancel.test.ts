@@ -30,7 +30,10 @@ describe("asyncagents_cancel", () => {
       title: "Cancelled 1 task",
       text: 'Already cancelled: memory "Work.".',
     });
-    assert.match(await window.text("cancel", { batch_id: "docs" }), /nothing to cancel/);
+    assert.deepEqual(await window.call("cancel", { batch_id: "docs" }), {
+      title: "Cancelled 1 task",
+      text: 'Already cancelled: memory "Work.".',
+    });
     assert.equal(window.writes, writes);
   });
 

@@ -151,4 +151,24 @@ describe("asyncagents_clear", () => {
       "unknown-task",
     );
   });
+
+  it("of a repeated call for all tasks, names those that were cleared since it was first made", async () => {
+    await window.launchDone("42", 0, { description: "Before" });
+    await window.call("clear");
+    await window.clock.advance(1_000);
+    await window.launchDone("42", 0, { description: "One" });
+    await window.call("clear");
+    await window.clock.advance(500);
+    const again = { waitedMs: 900 };
+    assert.deepEqual(await window.call("clear", {}, again), {
+      title: "Cleared 1 task",
+      text: 'Already cleared: memory "One".',
+    });
+    await window.launchDone("42", 0, { description: "Two" });
+    assert.match(
+      await window.text("clear", {}, again),
+      /^Cleared \w+ "Two"\.\nAlready cleared: \w+ "One"\.$/,
+    );
+    assert.equal((await window.call("clear")).title, "Cleared 0 tasks");
+  });
 });
