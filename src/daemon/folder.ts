@@ -90,6 +90,8 @@ export class DaemonFolder implements FolderService, Disposable {
         tombstones: state,
         tokens,
         worktrees: new FolderWorktrees(directory, () => this.env, logger),
+        // As file systems do by default on Windows and macOS.
+        ignoresCase: process.platform === "win32" || process.platform === "darwin",
         settings: () => this.settings.engine,
       }),
     );

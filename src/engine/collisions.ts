@@ -15,7 +15,7 @@ const MAX_SHARED_FILES = 50;
 interface Access {
   /** When the session was first seen. It is assumed to know all writes before that. */
   readonly since: number;
-  /** By path, when it last started to read the file. */
+  /** By {@link Collisions.keyOf}, when it last started to read the file. */
   readonly reads: Map<string, number>;
   /** The calls already counted, as the server sends each of them several times. */
   readonly calls: Set<string>;
@@ -36,12 +36,13 @@ export class Collisions {
   private writes = 0;
   /** The session heard of last comes last. */
   private readonly sessions = new Map<string, Access>();
-  /** By path, the sessions that wrote the file, each with its last write. The most recently written file comes last. */
+  /** By {@link keyOf}, the sessions that wrote the file, each with its last write. The file written last comes last. */
   private readonly writers = new Map<string, Map<string, Write>>();
 
   constructor(
     private readonly registry: TaskRegistry,
     private readonly settings: () => EngineSettings,
+    private readonly ignoresCase = false,
   ) {}
 
   /** Processes an event of the server. */
@@ -54,7 +55,7 @@ export class Collisions {
     calls.add(part.id);
     const { access, paths } = part.files;
     for (const path of paths)
-      if (access === "read") reads.set(path, this.writes);
+      if (access === "read") reads.set(this.keyOf(path), this.writes);
       else this.wrote(part.sessionID, path, true);
     if (access === "write") this.mark(part.sessionID, paths);
   }
@@ -79,8 +80,9 @@ export class Collisions {
     path: string,
   ): { readonly by: string; readonly isDone: boolean } | undefined {
     const { since, reads } = this.access(sessionID);
-    const seen = reads.get(path) ?? since;
-    const writes = [...(this.writers.get(path) ?? [])];
+    const key = this.keyOf(path);
+    const seen = reads.get(key) ?? since;
+    const writes = [...(this.writers.get(key) ?? [])];
     const last = writes.findLast(([id, { at }]) => id !== sessionID && at > seen);
     return last && { by: last[0], isDone: (last[1].doneAt ?? 0) > seen };
   }
@@ -94,12 +96,12 @@ export class Collisions {
     for (const path of paths)
       for (const other of this.tasksThatWrote(path))
         if (other !== entry && ranDuring(other.record, entry.record))
-          after = withFile(after, path, other.record, !hasCollided(other, entry));
+          after = this.withFile(after, path, other.record, !hasCollided(other, entry));
     if (after !== before) this.registry.progressed(entry, () => (entry.collisions = after));
   }
 
   private tasksThatWrote(path: string): readonly Entry[] {
-    return [...(this.writers.get(path) ?? [])].flatMap(([id, { doneAt }]) =>
+    return [...(this.writers.get(this.keyOf(path)) ?? [])].flatMap(([id, { doneAt }]) =>
       doneAt === undefined ? [] : (this.taskOf(id) ?? []),
     );
   }
@@ -113,15 +115,35 @@ export class Collisions {
   }
 
   private wrote(sessionID: string, path: string, isDone: boolean): void {
-    const writers = this.writers.get(path) ?? new Map<string, Write>();
-    this.writers.delete(path);
-    this.writers.set(path, writers);
+    const key = this.keyOf(path);
+    const writers = this.writers.get(key) ?? new Map<string, Write>();
+    this.writers.delete(key);
+    this.writers.set(key, writers);
     const last = writers.get(sessionID);
     writers.delete(sessionID);
     const at = ++this.writes;
     writers.set(sessionID, { at, doneAt: isDone ? at : last?.doneAt });
     const [oldest] = this.writers.keys();
     if (this.writers.size > MAX_FILES && oldest !== undefined) this.writers.delete(oldest);
+  }
+
+  /** The same for all ways to write a path that name the same file. */
+  private keyOf(path: string): string {
+    return this.ignoresCase ? path.toLowerCase() : path;
+  }
+
+  /** Adds to a task's collisions a file that another task had changed before. */
+  private withFile(
+    collisions: readonly Collision[],
+    path: string,
+    { id, description }: TaskRecord,
+    isFirst: boolean,
+  ): readonly Collision[] {
+    const known = collisions.find(({ taskID }) => taskID === id);
+    if (!known) return [...collisions, { taskID: id, description, paths: [path], isFirst }];
+    const isListed = known.paths.some((one) => this.keyOf(one) === this.keyOf(path));
+    if (isListed || known.paths.length === MAX_SHARED_FILES) return collisions;
+    return collisions.map((each) => (each === known ? { ...known, paths: [...known.paths, path] } : each));
   }
 
   private access(sessionID: string): Access {
@@ -141,19 +163,6 @@ function ranDuring(other: TaskRecord, own: TaskRecord): boolean {
 
 function hasCollided({ collisions }: Entry, other: Entry): boolean {
   return collisions?.some(({ taskID }) => taskID === other.record.id) === true;
-}
-
-/** Adds to a task's collisions a file that another task had changed before. */
-function withFile(
-  collisions: readonly Collision[],
-  path: string,
-  { id, description }: TaskRecord,
-  isFirst: boolean,
-): readonly Collision[] {
-  const known = collisions.find(({ taskID }) => taskID === id);
-  if (!known) return [...collisions, { taskID: id, description, paths: [path], isFirst }];
-  if (known.paths.includes(path) || known.paths.length === MAX_SHARED_FILES) return collisions;
-  return collisions.map((each) => (each === known ? { ...known, paths: [...known.paths, path] } : each));
 }
 
 /** In English only, as the model reads it. */

@@ -44,7 +44,7 @@ export function createParts(ports: EnginePorts) {
   const requests = new Requests(registry, subagents, clock, logger);
   const catalog = new Catalog(server);
   const permissions = new AgentPermissions(server, catalog, registry);
-  const collisions = new Collisions(registry, settings);
+  const collisions = new Collisions(registry, settings, ports.ignoresCase);
   const setups = new WorktreeSetups(ports, registry);
   const worktrees = new TaskWorktrees(ports, registry, subagents, setups);
   const predictions = new Predictions(ports, registry, worktrees);

@@ -30,6 +30,8 @@ export interface EnginePorts {
   readonly tombstones: TaskMemoryStore;
   readonly tokens: TokenCounter;
   readonly worktrees: Worktrees;
+  /** Whether paths that differ only in case name the same file. Defaults to no. */
+  readonly ignoresCase?: boolean | undefined;
   /** Read at each use, so that changes take effect immediately. */
   readonly settings: () => EngineSettings;
 }

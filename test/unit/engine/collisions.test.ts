@@ -12,6 +12,7 @@ describe("Collisions", () => {
   let setting: EngineSettings["collisions"];
   let entries: ReadonlyMap<string, Entry>;
   let told: Entry[];
+  let registry: TaskRegistry;
   let calls = 0;
 
   beforeEach(() => {
@@ -23,7 +24,7 @@ describe("Collisions", () => {
         { record: { id, description, status: "running", startedAt: 100 } } as Entry,
       ]),
     );
-    const registry = {
+    registry = {
       entry: (id: string) => entries.get(id),
       progressed: (entry: Entry, apply: () => void) => {
         apply();
@@ -31,9 +32,13 @@ describe("Collisions", () => {
       },
       above: (id: string) => new Set(id === "ses_below_a" ? ["ses_a", "ses_user"] : []),
     } as unknown as TaskRegistry;
-    collisions = new Collisions(registry, () => ({ collisions: setting }) as EngineSettings);
-    for (const sessionID of ["ses_a", "ses_b", "ses_below_a", "ses_user"]) tell(sessionID, undefined);
+    start();
   });
+
+  function start(ignoresCase?: boolean): void {
+    collisions = new Collisions(registry, () => ({ collisions: setting }) as EngineSettings, ignoresCase);
+    for (const sessionID of ["ses_a", "ses_b", "ses_below_a", "ses_user"]) tell(sessionID, undefined);
+  }
 
   /** Reports a tool call like the server. */
   function tell(sessionID: string, files: FileUse | undefined, id = `prt_${calls++}`): void {
@@ -140,6 +145,20 @@ describe("Collisions", () => {
       wrote("ses_b");
       begin("ses_a");
     });
+
+  it("where case does not matter, knows a file however its path is written, and shows the path as it was", () => {
+    const other = "/Work/List.txt";
+    wrote("ses_b", [other]);
+    begin("ses_a");
+    start(true);
+    wrote("ses_b", [other]);
+    refused("ses_a", /^The task "Beta" changed \/work\/list\.txt after/);
+    read("ses_a");
+    begin("ses_a");
+    wrote("ses_a", [FILE]);
+    wrote("ses_a", [other]);
+    assert.deepEqual(marks("ses_a"), [["Beta", [FILE], true]]);
+  });
 
   const entry = (id: string): Entry => {
     const found = entries.get(id);
