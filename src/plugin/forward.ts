@@ -30,8 +30,6 @@ export interface Forwarding {
   readonly signal: AbortSignal;
   /** Whether to start the daemon if none is running, and have it open the folder if no window has. */
   readonly reopens: boolean;
-  /** Called once, if no endpoint replies at the first attempt. */
-  readonly onWait: () => void;
 }
 
 /**
@@ -41,7 +39,7 @@ export interface Forwarding {
  */
 export async function forward(
   call: ToolCall,
-  { stateFolder, directory, server, patience, signal, reopens, onWait }: Forwarding,
+  { stateFolder, directory, server, patience, signal, reopens }: Forwarding,
 ): Promise<ToolAnswer> {
   if (!isReachable(server)) throw new Error(NO_SERVER);
   if (Buffer.byteLength(JSON.stringify(call)) > MAX_CALL_BYTES) throw new Error(TOO_LARGE);
@@ -73,7 +71,7 @@ export async function forward(
       });
   };
   let taken = false;
-  for (let round = 1; ; round++) {
+  for (;;) {
     const { serving, elsewhere } = folderEndpoints(await readLivingEntries(stateFolder), origin);
     const outcome = await askEach(serving, origin.directory, ask);
     if (outcome.kind === "reply") return outcome.reply;
@@ -89,7 +87,6 @@ export async function forward(
         elsewhere.length > 0 ? servedElsewhere(server) : notServed(directory, reopening?.problem),
       );
     }
-    if (round === 1) onWait();
     const isServed = outcome.kind !== "not-ours" || elsewhere.length > 0;
     if (reopens && reopening === undefined && !isServed) reopen();
     await delay(LOOK_AGAIN_MS, undefined, { signal });

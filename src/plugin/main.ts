@@ -41,7 +41,6 @@ export default {
             signal: context.abort,
             // Servers that the extension starts do this themselves, in `guardServer`.
             reopens: graceMs === undefined,
-            onWait: () => context.metadata({ title: "Waiting for Async Agents…" }),
           },
         );
       let reply = await ask([]);

@@ -36,8 +36,6 @@ export interface CallContext {
   readonly directory: string;
   /** Aborts with the turn. */
   readonly abort: AbortSignal;
-  /** Shows users what the call is doing. */
-  metadata(shown: { readonly title: string }): unknown;
   /** Resolves once the permission rules or the user allow this. Rejects otherwise. */
   ask(wanted: {
     readonly permission: string;

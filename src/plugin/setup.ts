@@ -55,7 +55,6 @@ export async function setup({ location, app, options, tool }: SetupContext): Pro
     server: new URL(app.server.url),
     patience,
     reopens: true,
-    onWait: () => undefined,
   };
   const carryOut = async (name: string, input: unknown, call: SetupCall): Promise<SetupResult> => {
     const { sessionID, messageID, id: callID, signal } = call;

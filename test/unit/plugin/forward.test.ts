@@ -63,7 +63,6 @@ describe("Forwarding a call to an endpoint", () => {
       patience: { untakenMs: 0, takenMs: 0 },
       signal: new AbortController().signal,
       reopens: false,
-      onWait: () => undefined,
       ...change,
     });
   }
@@ -259,21 +258,20 @@ describe("Forwarding a call to an endpoint", () => {
     assert.deepEqual(await send(patient), reply("Whole."));
   });
 
-  it("waits for an endpoint to open, and reports that once", async () => {
-    let waits = 0;
-    let ended = false;
-    const answer = send({ ...patient, onWait: () => void waits++ }).finally(() => (ended = true));
-    await until("the wait", () => waits === 1);
-    assert.equal(ended, false);
-    const answers = [rejecting(401), replying("Here now.")];
-    await open((response) => answers.shift()?.(response));
+  it("waits for an endpoint to open that accepts the call", async () => {
+    const first = await open(rejecting(401));
+    const answer = send(patient);
+    await until("the first attempt", () => first.calls.length === 1);
+    await open(replying("Here now."));
     assert.deepEqual(await answer, reply("Here now."));
-    assert.equal(waits, 1);
   });
 
   it("stops at once when it is aborted while waiting for an endpoint", async () => {
+    const { calls } = await open(rejecting(401));
     const abort = new AbortController();
-    const answer = send({ ...patient, signal: abort.signal, onWait: () => abort.abort() });
+    const answer = send({ ...patient, signal: abort.signal });
+    await until("the first attempt", () => calls.length === 1);
+    abort.abort();
     await assert.rejects(answer, { name: "AbortError" });
   });
 
