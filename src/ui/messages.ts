@@ -68,17 +68,27 @@ export function enumerate(words: readonly (string | false | undefined)[]): strin
 /** Work that takes longer than this shows progress, in milliseconds. */
 const LONG_MS = 1_000;
 
-/** Shows a progress notification if the work takes long. */
-export async function showIfLong<T>(title: string, work: Promise<T>): Promise<T> {
-  const ended = work.then(
-    () => undefined,
-    () => undefined,
-  );
-  const options = { location: vscode.ProgressLocation.Notification, title };
-  const timer = setTimeout(() => void vscode.window.withProgress(options, () => ended), LONG_MS);
+/** Shows a progress notification if the work takes long. Undefined if the user may cancel that, and does. */
+export function showIfLong<T>(title: string, work: Promise<T>): Promise<T>;
+export function showIfLong<T>(title: string, work: Promise<T>, cancellable: true): Promise<T | undefined>;
+export async function showIfLong<T>(
+  title: string,
+  work: Promise<T>,
+  cancellable = false,
+): Promise<T | undefined> {
+  let end = (): void => undefined;
+  const ended = new Promise<undefined>((resolve) => (end = () => resolve(undefined)));
+  const options = { location: vscode.ProgressLocation.Notification, title, cancellable };
+  const show = (): void =>
+    void vscode.window.withProgress(options, (_, token) => {
+      token.onCancellationRequested(end);
+      return ended;
+    });
+  const timer = setTimeout(show, LONG_MS);
   try {
-    return await work;
+    return await Promise.race([work, ended]);
   } finally {
     clearTimeout(timer);
+    end();
   }
 }

@@ -4,6 +4,7 @@ import type { Child } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { connectedFolder, type Folder } from "../folders/folders.ts";
 import { inform } from "../dialogs.ts";
+import { showIfLong } from "../messages.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { arrange, isBatchRow } from "../tree/arrangement.ts";
 import { batchMembers, isQueuedChild, waitsForUser } from "../tree/family.ts";
@@ -225,9 +226,6 @@ function pickItem(child: Child, above: Child | undefined): PickItem {
   };
 }
 
-/** The time after which progress is shown, in milliseconds. */
-const PATIENCE_MS = 500;
-
 /** A task or subagent and what it changed. */
 export interface ChangedBy {
   readonly child: Child;
@@ -328,20 +326,5 @@ export async function readChanges(
   { review }: ReviewContext,
   child: Child,
 ): Promise<SessionChanges | undefined> {
-  return withPatience(vscode.l10n.t("Reading changes…"), (await review()).read(child));
-}
-
-/** Awaits the work; if it takes long, shows progress with a cancel button. Undefined if the user cancels. */
-async function withPatience<T>(title: string, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), PATIENCE_MS)));
-  const first = await Promise.race([work, late]).finally(() => clearTimeout(timer));
-  if (first !== "late") return work;
-  const location = vscode.ProgressLocation.Notification;
-  return vscode.window.withProgress({ location, title, cancellable: true }, async (_progress, token) => {
-    const cancelled = new Promise<undefined>((resolve) =>
-      token.onCancellationRequested(() => resolve(undefined)),
-    );
-    return Promise.race([work, cancelled]);
-  });
+  return showIfLong(vscode.l10n.t("Reading changes…"), (await review()).read(child), true);
 }
