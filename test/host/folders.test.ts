@@ -5,6 +5,9 @@ import { ActiveSession } from "../../src/engine/active-session.ts";
 import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
+import { type Child, isRunning, isTask } from "../../src/engine/subagent.ts";
+import type { TaskContext } from "../../src/ui/commands/command.ts";
+import { pickFrom } from "../../src/ui/commands/pick.ts";
 import { connect } from "../../src/ui/commands/set-up.ts";
 import { AllTasks, routedCommands } from "../../src/ui/folders/all-tasks.ts";
 import { connectionOf } from "../../src/ui/output/open-session.ts";
@@ -184,6 +187,67 @@ describe("commands in a workspace of several folders", () => {
     assert.equal((await commands.clear(inApi)).id, inApi);
     await assert.rejects(commands.retry("ses_"), /several folders.*: api, web/);
     for (const each of own) each.dispose();
+  });
+});
+
+describe("the list from which the task of a command is picked", () => {
+  const { showQuickPick } = vscode.window;
+  let workspace: MemoryWorkspace;
+  let made: { dispose(): void }[];
+  let front: string | undefined;
+  let context: TaskContext;
+  /** The IDs of the task of the active session, and of one of another session. */
+  let own: string;
+  let other: string;
+
+  beforeEach(async () => {
+    const server = new MemoryServer({ name: "api" });
+    const engine = memoryEngine(server);
+    const session = new ActiveSession(engine, server, strictLogger);
+    const sessions = [await addRunningTasks(server, 1), await addRunningTasks(server, 1)];
+    await engine.connect();
+    await session.refresh();
+    const taskOf = (isActive: boolean): string =>
+      sessions.find(({ parent }) => (parent === session.id) === isActive)?.tasks[0] ?? assert.fail();
+    [own, other] = [taskOf(true), taskOf(false)];
+    workspace = new MemoryWorkspace(strictLogger);
+    workspace.add("api", { engine, session });
+    await workspace.open();
+    const { folders } = workspace;
+    const known = new AllTasks(folders, strictLogger);
+    made = [known, folders, session, engine];
+    front = undefined;
+    context = { known, folders, list: new ListOptions(memento), frontID: () => front } as TaskContext;
+  });
+
+  afterEach(() => {
+    Object.assign(vscode.window, { showQuickPick });
+    for (const each of made) each.dispose();
+  });
+
+  /** The IDs of the tasks in the list, in order. */
+  async function listed(accepts: (child: Child) => boolean = isRunning): Promise<readonly string[]> {
+    let ids: readonly string[] = [];
+    vscode.window.showQuickPick = (async (items: readonly { readonly ids: readonly string[] }[]) => {
+      ids = items.flatMap((item) => item.ids);
+    }) as unknown as typeof showQuickPick;
+    await pickFrom(context, { title: "Cancel Task", accepts }, {});
+    return ids;
+  }
+
+  it("begins with the one in front of the user, even if it belongs to another session", async () => {
+    assert.deepEqual(await listed(), [own]);
+    front = own;
+    assert.deepEqual(await listed(), [own]);
+    front = other;
+    assert.deepEqual(await listed(), [other, own]);
+  });
+
+  it("leaves out the one in front of the user if the command can't be run for it, or if it is cleared", async () => {
+    front = other;
+    assert.deepEqual(await listed(({ id }) => id === own), [own]);
+    await workspace.get("api").calls.clear(other, { cancelRunning: true });
+    assert.deepEqual(await listed(isTask), [own]);
   });
 });
 

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { oneLine } from "../../engine/fork/excerpt.ts";
-import type { Child } from "../../engine/subagent.ts";
+import { type Child, isCleared } from "../../engine/subagent.ts";
 import { shortID, type Task } from "../../engine/task.ts";
 import { connectedFolder, type Folder } from "../folders/folders.ts";
 import { inform } from "../dialogs.ts";
@@ -140,7 +140,9 @@ export async function pickFrom(
       ids: [sessionID],
     });
   const seen = new Set<string>();
-  const add = (parentID: string, above?: Child): void => {
+  const addItem = (child: Child): void =>
+    void items.push(pickItem(child, known.child(child.parentSessionID)));
+  const add = (parentID: string): void => {
     // Broken metadata can make a session its own ancestor.
     if (seen.has(parentID)) return;
     seen.add(parentID);
@@ -148,19 +150,23 @@ export async function pickFrom(
       const members = isBatchRow(row) ? row.members.filter(accepts) : [];
       if (batches && members.length > 1) items.push(batchPickItem(members));
       for (const child of isBatchRow(row) ? row.members : [row]) {
-        if (accepts(child)) items.push(pickItem(child, above));
-        add(child.id, child);
+        if (accepts(child)) addItem(child);
+        add(child.id);
       }
     }
   };
   for (const id of folders.sessionIDs) add(id);
+  const shown = known.child(frontID() ?? "");
+  const isFront = ({ ids }: PickItem): boolean => ids.length === 1 && ids[0] === shown?.id;
+  // The output of a task of another session can be in front of the user.
+  if (shown && !isCleared(shown) && accepts(shown) && !items.some(isFront)) addItem(shown);
   if (items.length === 0) {
     inform(none);
     return undefined;
   }
   // The first item is active, so Enter chooses it: the session if it is offered, else what is in front of the user.
   const first = sessionID === undefined ? 0 : 1;
-  const front = items.findIndex(({ ids }) => ids.length === 1 && ids[0] === frontID());
+  const front = items.findIndex(isFront);
   if (front > first) items.splice(first, 0, ...items.splice(front, 1));
   const picked = await vscode.window.showQuickPick(items, {
     title,

@@ -73,7 +73,7 @@ export async function cancel(context: TaskContext, argument: unknown, selection:
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Cancel Task"),
     accepts: isRunning,
-    none: vscode.l10n.t("No running tasks."),
+    none: vscode.l10n.t("No running tasks in this session."),
   });
   await forEach(context, vscode.l10n.t("Cancelling tasks…"), children, (child) => stop(context, child));
 }

@@ -27,7 +27,7 @@ export async function sendMessage(context: PromptContext, argument: unknown): Pr
   const child = await pickChild(context, argument, {
     title: vscode.l10n.t("Send Message"),
     accepts: (each) => isTask(each) && isRunning(each),
-    none: vscode.l10n.t("No running tasks."),
+    none: vscode.l10n.t("No running tasks in this session."),
   });
   if (!child) return undefined;
   const { id, description } = child;
