@@ -117,6 +117,26 @@ export interface LaunchPlan {
   readonly isolation?: Isolation | undefined;
   /** Whether each section of the text is a separate prompt. */
   readonly splits?: boolean | undefined;
+  /** What was launched when others were refused; it isn't launched again. */
+  readonly launched?: readonly Launch[];
+}
+
+/** A prompt for an agent. */
+interface Launch {
+  readonly prompt: string;
+  readonly agent: string;
+}
+
+/** What is to be launched: every prompt for every agent, except what was launched already. */
+export function launchesOf(
+  { agents, launched = [] }: Pick<LaunchPlan, "agents" | "launched">,
+  prompts: readonly string[],
+): readonly Launch[] {
+  return prompts.flatMap((prompt) =>
+    agents
+      .filter((agent) => !launched.some((each) => each.prompt === prompt && each.agent === agent))
+      .map((agent) => ({ prompt, agent })),
+  );
 }
 
 /** The subject to send with the prompts. */

@@ -12,7 +12,7 @@ import { record } from "../unit/engine/builders.ts";
 
 describe("a batch of which some tasks are refused", () => {
   const launched: string[] = [];
-  /** The prompts and agents that are refused. */
+  /** The prompts, the agents, and the prompts for an agent that are refused. */
   let refused: readonly string[];
   let promptEditors: PromptEditors;
   let document: vscode.TextDocument;
@@ -30,7 +30,7 @@ describe("a batch of which some tasks are refused", () => {
       session: { ensure: async () => "ses_parent" },
       calls: {
         launch: async ({ prompt, agent = "" }: { prompt: string; agent?: string }) => {
-          if (refused.includes(prompt) || refused.includes(agent))
+          if ([prompt, agent, `${agent}: ${prompt}`].some((each) => refused.includes(each)))
             throw new Refusal("unavailable", "The server is gone.");
           launched.push(`${agent}: ${prompt}`);
           return record({}) as Task;
@@ -39,7 +39,7 @@ describe("a batch of which some tasks are refused", () => {
     };
     return {
       folders: { opened: Promise.resolve(), all: [folder], current: folder },
-      memory: { keepAgent: () => undefined },
+      memory: { keepAgent: () => undefined, keepPrompts: () => undefined },
       promptEditors,
       reveal: () => undefined,
       showLaunching: () => new vscode.Disposable(() => undefined),
@@ -79,6 +79,20 @@ describe("a batch of which some tasks are refused", () => {
     assert.equal(document.getText(), "Look\n---\ninto it");
     const target = promptEditors.target(document.uri);
     assert.deepEqual(target?.kind === "launch" && target.plan.agents, ["plan"]);
+  });
+
+  it("continues only with the prompts that an agent did not get, if other agents got them", async () => {
+    refused = ["plan: First", "general: Second"];
+    await launchAs(["general", "plan"], true, "First\n---\nSecond");
+    assert.deepEqual(launched.splice(0), ["general: First", "plan: Second"]);
+    const [{ command } = assert.fail("no code lens")] = await promptEditors.provideCodeLenses(document);
+    assert.equal(command?.title, "Launch 2 Tasks (Ctrl+Enter)");
+    refused = ["general: Second"];
+    await assert.rejects(launchPrompt(context(), document.uri), PartlyLaunched);
+    assert.deepEqual(launched.splice(0), ["plan: First"]);
+    refused = [];
+    await launchPrompt(context(), document.uri);
+    assert.deepEqual(launched, ["general: Second"]);
   });
 
   it("opens an editor with its own text, even if the editor restores that of a closed document of its name", async () => {

@@ -16,6 +16,7 @@ import {
   type LaunchPlan,
   type PromptTarget,
   joinSections,
+  launchesOf,
   splitSections,
 } from "../launch-plan.ts";
 import { connectedFolder, type Folders, folderGone, type Folder } from "../folders/folders.ts";
@@ -242,7 +243,7 @@ async function submit(
       promptEditors.setTarget(document.uri, { ...target, plan });
       return isLaunched;
     } catch (error) {
-      if (error instanceof PartlyLaunched) await keepRest(context, document, text, target.plan, error);
+      if (error instanceof PartlyLaunched) await keepRest(context, document, text, error);
       throw error;
     }
   });
@@ -261,11 +262,10 @@ async function keepRest(
   { promptEditors }: PromptContext,
   document: vscode.TextDocument,
   text: string,
-  plan: LaunchPlan,
-  { prompts, agents }: PartlyLaunched,
+  { prompts, plan }: PartlyLaunched,
 ): Promise<void> {
   if (document.getText() !== text) return;
-  promptEditors.setTarget(document.uri, { kind: "launch", plan: { ...plan, agents } });
+  promptEditors.setTarget(document.uri, { kind: "launch", plan });
   if (plan.splits) await setText(document, joinSections(prompts));
 }
 
@@ -307,9 +307,10 @@ export function promptLenses(document: vscode.TextDocument, target: PromptTarget
     return [lens(title, "asyncagents.launchPrompt")];
   }
   const { plan } = target;
-  const sections = splitSections(document.getText()).length;
+  const text = document.getText();
+  const sections = splitSections(text).length;
   const lenses = [
-    lens(launchTitle(plan, sections), "asyncagents.launchPrompt"),
+    lens(launchTitle(plan, promptsOf(plan, text)), "asyncagents.launchPrompt"),
     lens(vscode.l10n.t("Options: {0}", choices(plan)), "asyncagents.promptOptions"),
   ];
   if (sections < 2) return lenses;
@@ -319,10 +320,11 @@ export function promptLenses(document: vscode.TextDocument, target: PromptTarget
   return [...lenses, lens(other, "_asyncagents.splitPrompt", !plan.splits)];
 }
 
-function launchTitle({ agents, fork, splits }: LaunchPlan, sections: number): string {
-  const count = (splits ? Math.max(sections, 1) : 1) * Math.max(agents.length, 1);
-  if (fork) return vscode.l10n.t("Review the Fork (Ctrl+Enter)");
-  return count === 1
+function launchTitle(plan: LaunchPlan, prompts: readonly string[]): string {
+  // Without agents, one is assumed.
+  const count = plan.agents.length > 0 ? launchesOf(plan, prompts).length : prompts.length;
+  if (plan.fork) return vscode.l10n.t("Review the Fork (Ctrl+Enter)");
+  return count < 2
     ? vscode.l10n.t("Launch Task (Ctrl+Enter)")
     : vscode.l10n.t("Launch {0} Tasks (Ctrl+Enter)", count);
 }

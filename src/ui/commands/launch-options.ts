@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { modelText } from "../../engine/model-ref.ts";
-import { type Subject, subjectOf, type LaunchPlan, joinSections } from "../launch-plan.ts";
+import { launchesOf, type Subject, subjectOf, type LaunchPlan, joinSections } from "../launch-plan.ts";
 import { folderTitle, type Folder } from "../folders/folders.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
@@ -149,10 +149,10 @@ function subjectChoice({ title }: Subject, isLeftOut: boolean): Choice<LaunchOpt
       };
 }
 
-function goOnChoice({ agents, fork }: LaunchPlan, prompts: readonly string[]): Choice<LaunchOption> {
+function goOnChoice(plan: LaunchPlan, prompts: readonly string[]): Choice<LaunchOption> {
   if (prompts.length === 0) return { label: vscode.l10n.t("$(pencil) Enter Prompt"), value: "on" };
-  const count = prompts.length * agents.length;
-  const label = fork
+  const count = launchesOf(plan, prompts).length;
+  const label = plan.fork
     ? vscode.l10n.t("$(arrow-right) Review the Fork")
     : count > 1
       ? vscode.l10n.t("$(play) Launch {0} Tasks", count)

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { invalidArgument, Refusal } from "../../engine/errors.ts";
 import { sentence, type Text } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
-import { promptOn, subjectOf, type LaunchPlan, type Subject } from "../launch-plan.ts";
+import { launchesOf, promptOn, subjectOf, type LaunchPlan, type Subject } from "../launch-plan.ts";
 import { isAgreed } from "../dialogs.ts";
 import { explanation, humanMessage } from "../messages.ts";
 import { connectedFolder, type Folder, type Folders } from "../folders/folders.ts";
@@ -44,7 +44,8 @@ export class PartlyLaunched extends Refusal {
     text: Text,
     /** The prompts that weren't launched. */
     readonly prompts: readonly string[],
-    readonly agents: readonly string[],
+    /** How to launch them. */
+    readonly plan: LaunchPlan,
   ) {
     super("unavailable", text);
   }
@@ -59,7 +60,7 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
     take: async (state) => {
       const { context, plan, prompts, draft } = state;
       const { memory, logger, reveal } = context;
-      const count = prompts.length * plan.agents.length;
+      const count = launchesOf(plan, prompts).length;
       if (!(await confirmCount(count))) return undefined;
       const what = count === 1 ? (prompts[0] ?? "") : vscode.l10n.t("Batch of {0}", count);
       const row = context.showLaunching(what, context.folder);
@@ -74,10 +75,10 @@ export function launchFrom(box?: Step<Launching>): Step<Launching> {
       } catch (error) {
         if (!box || draft === undefined) throw error;
         logger.error("Couldn't launch the prompt.", error);
-        const { agents } = error instanceof PartlyLaunched ? error : plan;
-        if (error instanceof PartlyLaunched && plan.splits && memory.draft(draft) === written)
-          memory.keepDraft(draft, error.prompts.join(" | "));
-        return { state: { ...state, plan: { ...plan, agents }, problem: humanMessage(error) }, to: box };
+        const rest = error instanceof PartlyLaunched ? error : state;
+        if (rest !== state && plan.splits && memory.draft(draft) === written)
+          memory.keepDraft(draft, rest.prompts.join(" | "));
+        return { state: { ...state, plan: rest.plan, problem: humanMessage(error) }, to: box };
       } finally {
         row.dispose();
       }
@@ -101,7 +102,7 @@ async function launchAll(state: Launching): Promise<readonly Task[]> {
 async function launchEach({ context, plan, prompts }: Launching): Promise<readonly Task[]> {
   const folder = await connectedFolder(context.folders, context.folder);
   const { session, calls: commands } = folder;
-  const { agents, model, fork, isolation } = plan;
+  const { model, fork, isolation } = plan;
   const parentSessionID = fork?.parentSessionID ?? (await session.ensure());
   const subject = subjectOf(plan);
   const files = subject?.files;
@@ -113,25 +114,28 @@ async function launchEach({ context, plan, prompts }: Launching): Promise<readon
     files,
     isolation,
   } as const;
-  const inputs = prompts.flatMap((prompt) => agents.map((agent) => ({ ...each, prompt, agent })));
-  const { tasks, refused, failure } = await withRemedy(
+  const launches = launchesOf(plan, prompts);
+  const { tasks, refused, failed } = await withRemedy(
     folder,
     fork?.request.sourceSessionID ?? parentSessionID,
     () =>
-      launchTogether(inputs, (input, batchID) =>
-        commands.launch({ ...input, prompt: promptOn(subject, input.prompt), batchID }),
+      launchTogether(launches, ({ prompt, agent }, batchID) =>
+        commands.launch({ ...each, agent, prompt: promptOn(subject, prompt), batchID }),
       ),
   );
-  if (!failure) return tasks;
+  if (!failed) return tasks;
+  const agents = [...new Set(refused.map(({ agent }) => agent))];
+  const rest = [...new Set(refused.map(({ prompt }) => prompt))];
   throw new PartlyLaunched(
     sentence(
       "Launched {0} of {1} tasks. The others failed: {2}",
       tasks.length,
-      inputs.length,
-      explanation(failure),
+      launches.length,
+      explanation(failed.reason),
     ),
-    [...new Set(refused.map(({ prompt }) => prompt))],
-    [...new Set(refused.map(({ agent }) => agent))],
+    rest,
+    // Without what is refused, this leaves what is launched.
+    { ...plan, agents, launched: launchesOf({ agents, launched: refused }, rest) },
   );
 }
 
@@ -141,26 +145,20 @@ async function launchEach({ context, plan, prompts }: Launching): Promise<readon
  */
 async function launchTogether<T>(
   inputs: readonly T[],
-  launch: (input: T, batchID: string | undefined) => Promise<Task>,
-  batchID?: string,
+  launch: (input: T, batchID?: string) => Promise<Task>,
 ): Promise<{
   readonly tasks: readonly Task[];
   readonly refused: readonly T[];
-  readonly failure: Error | undefined;
+  readonly failed: PromiseRejectedResult | undefined;
 }> {
   const [first, ...rest] = inputs;
   if (first === undefined) throw new Refusal("empty-prompt", "The batch is empty; give at least one prompt.");
-  const task = await launch(first, batchID);
+  const task = await launch(first);
   const settled = await Promise.allSettled(rest.map((input) => launch(input, task.batchID)));
   const launched = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = settled.find((one) => one.status === "rejected");
-  const failure = failed && toError(failed.reason);
   const refused = rest.filter((_, index) => settled[index]?.status === "rejected");
-  return { tasks: [task, ...launched], refused, failure };
-}
-
-function toError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
+  return { tasks: [task, ...launched], refused, failed };
 }
 
 /** Whether the user wants that many tasks at once; asks only if there are many. */
