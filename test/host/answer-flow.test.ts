@@ -301,15 +301,3 @@ describe("Always Allow for a permission", () => {
       );
     });
 });
-
-describe("the draft of a launch", () => {
-  it("is discarded once it is used, unless it was changed meanwhile", () => {
-    const memory = new LaunchMemory(memento());
-    memory.keepDraft("launch", "First");
-    memory.keepDraft("launch", "Second");
-    memory.dropDraft("launch", "First");
-    assert.equal(memory.draft("launch"), "Second");
-    memory.dropDraft("launch", "Second");
-    assert.equal(memory.draft("launch"), "");
-  });
-});

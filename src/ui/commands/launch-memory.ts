@@ -52,11 +52,6 @@ export class LaunchMemory {
     }
   }
 
-  /** Drops the draft after its text was used, unless the draft has changed in the meantime. */
-  dropDraft(name: string, text: string): void {
-    if (this.draft(name) === text) this.keepDraft(name, "");
-  }
-
   /** The launched prompts without duplicates, newest first. */
   get prompts(): readonly string[] {
     return this.state.get<readonly string[]>(PROMPTS, []);
