@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { TaskContext } from "../../src/ui/commands/command.ts";
-import { deleteTask } from "../../src/ui/commands/row-commands.ts";
+import { clear, deleteTask } from "../../src/ui/commands/row-commands.ts";
+import { ChildNode } from "../../src/ui/tree/items.ts";
 import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 
 describe("deleting a cleared task that holds work in a worktree", () => {
@@ -66,5 +68,37 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     await run();
     assert.deepEqual(asked, [forGood, work]);
     assert.deepEqual(done, ["discard", 'delete {"cancelRunning":true,"deleteSession":true}']);
+  });
+});
+
+describe("clearing several rows", () => {
+  it("leaves out those that are cleared already, also when it is undone", async () => {
+    const { showInformationMessage } = vscode.window;
+    const tasks = new Map(
+      [{}, { clearedAt: 2 }].map((given, index) => {
+        const id = `ses_${index}`;
+        return [id, record({ id, status: "completed", ...given }) as Task] as const;
+      }),
+    );
+    const done: string[] = [];
+    const context = {
+      known: { child: (id: string) => tasks.get(id), children: () => [] },
+      tasks: {
+        clear: async (id: string) => {
+          done.push(`clear ${id}`);
+          return tasks.get(id);
+        },
+        restore: async (id: string) => void done.push(`restore ${id}`),
+      },
+    } as unknown as TaskContext;
+    vscode.window.showInformationMessage = (async (_: string, undo: string) => undo) as never;
+    try {
+      const rows = [...tasks.keys()].map((id) => new ChildNode(id));
+      await clear(context, rows[0], rows);
+      await until("the undoing", () => done.length > 1);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage });
+    }
+    assert.deepEqual(done, ["clear ses_0", "restore ses_0"]);
   });
 });

@@ -273,7 +273,8 @@ async function forEach<T>(
 
 export async function clear(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
   const title = vscode.l10n.t("Clear Task");
-  await clearAll(context, await pickChildren(context, argument, selection, { title, accepts: isTask }));
+  const accepts = (child: Child): boolean => isTask(child) && !isCleared(child);
+  await clearAll(context, await pickChildren(context, argument, selection, { title, accepts }));
 }
 
 export async function clearFinished(context: TaskContext): Promise<void> {
