@@ -7,6 +7,9 @@ import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { CHANGE_SCHEME, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
 import { showChanges } from "../../src/ui/changes/changes-view.ts";
+import type { ReviewContext } from "../../src/ui/commands/command.ts";
+import { compareChanges } from "../../src/ui/commands/review.ts";
+import { ChildNode } from "../../src/ui/tree/items.ts";
 import { script } from "../support/script.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -182,5 +185,37 @@ describe("changes in the extension host", () => {
     assert.equal(await textOf(id, "again.txt"), "written\n");
     assert.match(await textOf(id, "other.txt"), /no longer has a change/);
     assert.match(await textOf("ses_none", "again.txt"), /Task ses_none doesn't exist/);
+  });
+
+  it("compares nothing, and says nothing, if reading the changes to compare is cancelled", async () => {
+    const { showInformationMessage, withProgress } = vscode.window;
+    const told: string[] = [];
+    const read: string[] = [];
+    const cancelled = new vscode.CancellationTokenSource();
+    const tasks = ["ses_1", "ses_2"].map((id): Task => ({ ...task, id, status: "completed" }));
+    const context = {
+      known: { child: (id: string) => tasks.find((each) => each.id === id) },
+      review: async () => ({
+        read: ({ id }: Task) => {
+          read.push(id);
+          return new Promise(() => undefined);
+        },
+      }),
+    } as unknown as ReviewContext;
+    Object.assign(vscode.window, {
+      showInformationMessage: async (text: string) => void told.push(text),
+      withProgress: (_: unknown, work: Parameters<typeof withProgress>[1]) => {
+        const done = work({ report: () => undefined }, cancelled.token);
+        cancelled.cancel();
+        return done;
+      },
+    });
+    try {
+      const rows = tasks.map(({ id }) => new ChildNode(id));
+      await compareChanges(context, rows[0], rows);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage, withProgress });
+    }
+    assert.deepEqual([told, read], [[], ["ses_1"]]);
   });
 });

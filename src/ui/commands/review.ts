@@ -49,11 +49,14 @@ export async function compareChanges(
   const title = vscode.l10n.t("Compare Changes");
   const tasks = await pickChildren(context, argument, selection, { title, accepts: isTask });
   const byPath = new Map<string, ComparedChange[]>();
-  for (const task of tasks)
-    for (const change of (await readChanges(context, task))?.files ?? []) {
+  for (const task of tasks) {
+    const changes = await readChanges(context, task);
+    if (!changes) return;
+    for (const change of changes.files) {
       const path = shownPath(change.path, worktreeDirectory(context.known, task.id), false);
       byPath.set(path, [...(byPath.get(path) ?? []), { task, change }]);
     }
+  }
   const shared = [...byPath].filter(([, changes]) => changes.length > 1);
   if (shared.length === 0)
     return tasks.length > 0
