@@ -12,6 +12,7 @@ import { launchAsking } from "../../src/ui/commands/launch-wizard.ts";
 import { LaunchMemory } from "../../src/ui/commands/launch-memory.ts";
 import { resumeAsking } from "../../src/ui/commands/row-commands.ts";
 import { answerRequest, type FlowContext } from "../../src/ui/requests/answer-flow.ts";
+import { showRequest } from "../../src/ui/requests/request-notifications.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 
@@ -300,4 +301,39 @@ describe("Always Allow for a permission", () => {
         offered,
       );
     });
+});
+
+describe("a permission whose reason the server takes long to tell", () => {
+  const { createQuickPick, showWarningMessage } = vscode.window;
+  const asked = { type: "permission", id: "per_1", sessionID: "ses_1", permission: "bash" } as const;
+  const open = {
+    child: { agent: "build", description: "Ship" } as Child,
+    request: inWords({ ...asked, patterns: ["ls"], metadata: {}, always: [] }, "/work"),
+  };
+  const context = {
+    known: {
+      openRequests: () => [open],
+      onDidChangeRequests: () => ({ dispose: () => undefined }),
+      explainRequest: () => new Promise(() => undefined),
+    },
+    memory: new LaunchMemory(memento()),
+  } as unknown as FlowContext;
+
+  afterEach(() => Object.assign(vscode.window, { createQuickPick, showWarningMessage }));
+
+  it("is shown without it, in a notification and when it is answered", async function () {
+    this.timeout(10_000);
+    const shown: string[] = [];
+    vscode.window.showWarningMessage = async (text: string) => void shown.push(text);
+    await showRequest(context, open);
+    vscode.window.createQuickPick = (() =>
+      Object.defineProperty(new TakingList(), "items", {
+        set(items: readonly vscode.QuickPickItem[]) {
+          shown.push(...items.slice(0, 1).map(({ label }) => label));
+          setImmediate(() => this.hide());
+        },
+      })) as unknown as typeof createQuickPick;
+    assert.equal(await answerRequest(context, open), undefined);
+    assert.deepEqual(shown, ['"Ship" (build) asks to run: ls', "$(terminal) ls"]);
+  });
 });

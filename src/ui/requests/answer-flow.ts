@@ -24,6 +24,9 @@ const QUESTION_SHOWN = 90;
 /** Longer subjects leave no room for the rest of the row. */
 const SUBJECT_SHOWN = 60;
 
+/** How long a request may wait for its explanation before it is shown, in milliseconds. */
+const EXPLANATION_MS = 1_000;
+
 /** What the user answered so far. Their texts are drafts, which are kept until an answer is sent. */
 interface Answering {
   /** The answer if it is complete before all questions are answered. */
@@ -176,11 +179,25 @@ async function pickRequest(
   return picked === BACK ? BACK : picked?.open;
 }
 
+/** The request as the server explains it; as it is if that fails or takes long. */
+export function explain(
+  known: Pick<Tasks, "explainRequest">,
+  request: MirroredRequest,
+): Promise<MirroredRequest> {
+  return new Promise((resolve) => {
+    setTimeout(() => resolve(request), EXPLANATION_MS);
+    known.explainRequest(request).then(
+      (explained) => resolve(explained ?? request),
+      () => resolve(request),
+    );
+  });
+}
+
 function permissionStep({ context, request, who, over }: Asked<"permission">): Step<Answering> {
   const { icon, subject, diff, always } = request;
   const { known, memory, openText } = context;
   const title = translate(request.title);
-  const explained = known.explainRequest(request).catch(() => undefined);
+  const explained = explain(known, request);
   // Enter takes the first row, which allows nothing. The row that allows most is the last one.
   const rows = (reason: string | undefined) =>
     [
@@ -226,7 +243,7 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
       if (!picked || picked === BACK) return picked;
       const { does } = picked;
       const next = { ...state, active: does };
-      if (does === "explain") return { state: next, to: explain };
+      if (does === "explain") return { state: next, to: refuse };
       if (does !== "show") return { state: { ...next, reply: { type: "permission", reply: does } } };
       await (diff === undefined
         ? openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
@@ -234,7 +251,7 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
       return { state: next, to: decide };
     },
   };
-  const explain: Step<Answering> = {
+  const refuse: Step<Answering> = {
     take: async (state, place) => {
       const text = await askText({
         title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),

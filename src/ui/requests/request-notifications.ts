@@ -6,7 +6,14 @@ import type { Question, RequestAnswer } from "../../engine/server-model.ts";
 import { offerWarning } from "../dialogs.ts";
 import { showError, translate } from "../messages.ts";
 import { visible, withoutLinks } from "../plain-text.ts";
-import { answerOneOf, answerRequest, isUnknown, showAnswered, type FlowContext } from "./answer-flow.ts";
+import {
+  answerOneOf,
+  answerRequest,
+  explain,
+  isUnknown,
+  showAnswered,
+  type FlowContext,
+} from "./answer-flow.ts";
 import { asker } from "./asker.ts";
 
 /** Characters of a subject, a task's description and a reason in a notification. */
@@ -26,11 +33,11 @@ interface Choice extends vscode.MessageItem {
 export async function showRequest(context: FlowContext, open: OpenRequest<MirroredRequest>): Promise<void> {
   const { known, tasks, logger } = context;
   const { request } = open;
-  const explained = await known.explainRequest(request).catch(() => undefined);
+  const explained = await explain(known, request);
   const isOpen = (): boolean => known.openRequests().some((one) => one.request.id === request.id);
   if (!isOpen()) return;
   const choice = await vscode.window.showWarningMessage<Choice>(
-    message({ ...open, request: explained ?? request }),
+    message({ ...open, request: explained }),
     ...choices(request),
   );
   if (!choice) return;
