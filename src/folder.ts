@@ -1,8 +1,9 @@
 import { DisposableStore } from "./engine/disposable-store.ts";
 import { realpath } from "node:fs/promises";
 import type * as vscode from "vscode";
-import { messageOf } from "./engine/errors.ts";
+import { messageOf, Refusal } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
+import { sentence } from "./engine/sentence.ts";
 import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
@@ -38,7 +39,15 @@ export function folderOpener(host: FolderHost): FolderOpener {
     const state = new FolderState(context.workspaceState, uri, index === 0);
     const settingsNow = () => folderSettings(settings, state, passwords, () => view.visible);
     const openClient = async (): Promise<FolderClient> => {
-      const directory = await realpath(uri.fsPath);
+      const directory = await realpath(uri.fsPath).catch(() => {
+        throw new Refusal(
+          "unavailable",
+          sentence(
+            "The folder \"{0}\" doesn't exist or can't be read. Restore it, or remove it from the workspace.",
+            name,
+          ),
+        );
+      });
       const kept = state.keptTasks;
       const client = daemon.open({ directory, settings: await settingsNow(), env, kept });
       if (kept)

@@ -66,7 +66,11 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
 
 /** The number of running tasks in other folders that would end with the folder's server, because they share it. */
 async function runningElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
-  const [status, directory] = await Promise.all([daemon.status(), realpath(uri.fsPath)]);
+  const [status, directory] = await Promise.all([
+    daemon.status(),
+    // It may have been deleted from the disk.
+    realpath(uri.fsPath).catch(() => uri.fsPath),
+  ]);
   const folder = status.folders.find((each) => each.directory === directory);
   if (!folder?.server) return 0;
   const others = sharers(folder, status).filter((each) => each !== folder);
