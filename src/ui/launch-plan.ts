@@ -157,7 +157,13 @@ export interface ForkDraft {
 /** The purpose of a prompt editor. */
 export type PromptTarget =
   | { readonly kind: "launch"; readonly plan: LaunchPlan }
-  | { readonly kind: "resume"; readonly taskID: string; readonly description: string };
+  | {
+      readonly kind: "resume";
+      readonly taskID: string;
+      readonly description: string;
+      /** The address of the task's folder. Missing if an earlier version opened the editor. */
+      readonly folder?: string | undefined;
+    };
 
 /** Splits a text into prompts at lines of `---`, leaving out blank sections. */
 export function splitSections(text: string): readonly string[] {

@@ -5,10 +5,13 @@ import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { PartlyLaunched } from "../../src/ui/commands/launching.ts";
 import { launchPrompt } from "../../src/ui/commands/editor-commands.ts";
+import { LaunchMemory } from "../../src/ui/commands/launch-memory.ts";
+import { resumeAsking } from "../../src/ui/commands/row-commands.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
 import { PromptEditors } from "../../src/ui/prompt-editors.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
+import { MemoryMemento } from "./memory-parts.ts";
 
 describe("a batch of which some tasks are refused", () => {
   const launched: string[] = [];
@@ -107,3 +110,85 @@ describe("a batch of which some tasks are refused", () => {
     assert.equal(restored.getText(), "A new one");
   });
 });
+
+describe("a follow-up that is written in an editor", () => {
+  const { createInputBox } = vscode.window;
+  const task = record({ description: "Port", status: "completed" }) as Task;
+  const connected: string[] = [];
+  let promptEditors: PromptEditors;
+
+  const folder = (name: string) => ({
+    name,
+    uri: vscode.Uri.file(`/${name}`),
+    connector: { ensureConnected: async () => void connected.push(name) },
+  });
+  const [api, web] = [folder("api"), folder("web")];
+
+  /** The first of the folders is the current one; only the given one knows the task. */
+  const context = (all: readonly object[], knowing?: object): CommandContext =>
+    ({
+      folders: { opened: Promise.resolve(), all, current: all[0], of: () => knowing },
+      known: { get: () => task },
+      memory: new LaunchMemory(new MemoryMemento()),
+      promptEditors,
+      tasks: { resume: async () => task },
+      reveal: () => undefined,
+    }) as unknown as CommandContext;
+
+  /** Opens the editor from the box, as its button does. */
+  async function open(all: readonly object[]): Promise<vscode.Uri> {
+    vscode.window.createInputBox = () => new EditorBox() as unknown as vscode.InputBox;
+    await resumeAsking(context(all, web), task);
+    const { document } = vscode.window.activeTextEditor ?? assert.fail("no editor");
+    const edit = new vscode.WorkspaceEdit();
+    edit.insert(document.uri, new vscode.Position(0, 0), "Go on.");
+    await vscode.workspace.applyEdit(edit);
+    return document.uri;
+  }
+
+  beforeEach(() => {
+    connected.splice(0);
+    promptEditors = new PromptEditors(new MemoryMemento(), {
+      set: () => undefined,
+    } as unknown as ContextKeys);
+  });
+
+  afterEach(() => {
+    vscode.window.createInputBox = createInputBox;
+    promptEditors.dispose();
+  });
+
+  it("connects the task's folder, even if that doesn't know the task yet", async () => {
+    const uri = await open([api, web]);
+    await launchPrompt(context([api, web]), uri);
+    assert.deepEqual(connected, ["web"]);
+  });
+
+  it("is refused if the task's folder is no longer in the workspace, and connects no other one", async () => {
+    const uri = await open([api, web]);
+    await assert.rejects(launchPrompt(context([api]), uri), /no longer in the workspace/);
+    assert.deepEqual(connected, []);
+  });
+});
+
+/** An input box whose button to write in an editor is pressed at once. */
+class EditorBox {
+  private readonly hidden = new vscode.EventEmitter<void>();
+  private readonly pressed = new vscode.EventEmitter<vscode.QuickInputButton | undefined>();
+  readonly onDidChangeValue = new vscode.EventEmitter<string>().event;
+  readonly onDidAccept = new vscode.EventEmitter<void>().event;
+  readonly onDidHide = this.hidden.event;
+  readonly onDidTriggerButton = this.pressed.event;
+  buttons: readonly vscode.QuickInputButton[] = [];
+
+  show(): void {
+    const editor = this.buttons.find(({ tooltip }) => tooltip === "Write in an Editor");
+    setImmediate(() => this.pressed.fire(editor));
+  }
+
+  hide(): void {
+    this.hidden.fire();
+  }
+
+  dispose(): void {}
+}

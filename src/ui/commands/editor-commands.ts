@@ -201,7 +201,7 @@ export async function promptOptions(context: PromptContext, uri: unknown): Promi
   const document = findDocument(uri);
   const target = requireTarget(context, document);
   if (target.kind === "resume") return;
-  const folder = await connectedFolder(context.folders, folderOfPlan(context, target.plan));
+  const folder = await folderFor(context, target);
   const prompts = promptsOf(target.plan, document.getText());
   const { plan, isAgreed } = await chooseOptions({ ...context, folder }, target.plan, prompts);
   context.promptEditors.setTarget(document.uri, { ...target, plan });
@@ -229,14 +229,12 @@ async function submit(
   const { promptEditors, reveal } = context;
   await promptEditors.submit(document, async (text) => {
     requireText(text);
-    const { folders } = context;
+    const folder = await folderFor(context, target);
     if (target.kind === "resume") {
-      await connectedFolder(folders, folders.of(target.taskID));
       const { id } = await remedied(context).resume(target.taskID, text);
       reveal(id);
       return true;
     }
-    const folder = await connectedFolder(folders, folderOfPlan(context, target.plan));
     try {
       const prompts = promptsOf(target.plan, text);
       const { plan, isLaunched } = await launchFromEditor({ ...context, folder }, target.plan, prompts);
@@ -249,12 +247,14 @@ async function submit(
   });
 }
 
-/** Undefined if the plan names no folder. */
-function folderOfPlan({ folders }: PromptContext, plan: LaunchPlan): Folder | undefined {
-  if (plan.folder === undefined) return undefined;
-  const folder = folders.all.find(({ uri }) => uri.toString() === plan.folder);
-  if (folder) return folder;
-  throw folderGone();
+/** The folder that a prompt was written for, which is connected. */
+async function folderFor({ folders }: PromptContext, target: PromptTarget): Promise<Folder> {
+  const [address, otherwise] =
+    target.kind === "resume" ? [target.folder, folders.of(target.taskID)] : [target.plan.folder];
+  const folder =
+    address === undefined ? otherwise : folders.all.find(({ uri }) => uri.toString() === address);
+  if (address !== undefined && !folder) throw folderGone();
+  return connectedFolder(folders, folder);
 }
 
 /** Leaves only the unlaunched prompts in the editor, unless its text has changed in the meantime. */

@@ -95,7 +95,7 @@ interface Resuming {
 
 /** Asks for a follow-up to a completed task and resumes it; a subagent launched elsewhere is also adopted. */
 export async function resumeAsking(context: PromptContext, child: Child): Promise<Task | undefined> {
-  const { memory, promptEditors, logger } = context;
+  const { folders, memory, promptEditors, logger } = context;
   const { id, description, status } = child;
   if (status !== "completed" && status !== "idle")
     throw new Refusal(
@@ -105,7 +105,8 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
   const draft = `resume ${id}`;
   const writeInEditor = async (): Promise<undefined> => {
     const text = memory.draft(draft) || quotedSelection();
-    await promptEditors.open({ kind: "resume", taskID: id, description }, text);
+    const folder = folders.of(id)?.uri.toString();
+    await promptEditors.open({ kind: "resume", taskID: id, description, folder }, text);
     memory.keepDraft(draft, "");
   };
   const ask: Step<Resuming> = {
