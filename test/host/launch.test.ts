@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { Refusal } from "../../src/engine/errors.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { CommandContext } from "../../src/ui/commands/command.ts";
 import { PartlyLaunched } from "../../src/ui/commands/launching.ts";
 import { launchPrompt } from "../../src/ui/commands/editor-commands.ts";
 import { LaunchMemory } from "../../src/ui/commands/launch-memory.ts";
+import { launchAsking } from "../../src/ui/commands/launch-wizard.ts";
 import { resumeAsking } from "../../src/ui/commands/row-commands.ts";
 import type { ContextKeys } from "../../src/ui/context-keys.ts";
 import { PromptEditors } from "../../src/ui/prompt-editors.ts";
+import { BACK } from "../../src/ui/wizard.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 import { MemoryMemento } from "./memory-parts.ts";
@@ -137,7 +140,8 @@ describe("a follow-up that is written in an editor", () => {
 
   /** Opens the editor from the box, as its button does. */
   async function open(all: readonly object[]): Promise<vscode.Uri> {
-    vscode.window.createInputBox = () => new EditorBox() as unknown as vscode.InputBox;
+    vscode.window.createInputBox = () =>
+      new AnsweredInput(["Write in an Editor"]) as unknown as vscode.InputBox;
     await resumeAsking(context(all, web), task);
     const { document } = vscode.window.activeTextEditor ?? assert.fail("no editor");
     const edit = new vscode.WorkspaceEdit();
@@ -171,19 +175,93 @@ describe("a follow-up that is written in an editor", () => {
   });
 });
 
-/** An input box whose button to write in an editor is pressed at once. */
-class EditorBox {
+describe("the dialog of a launch", () => {
+  const { createInputBox, createQuickPick } = vscode.window;
+
+  afterEach(() => Object.assign(vscode.window, { createInputBox, createQuickPick }));
+
+  it("no longer forks a conversation of a folder once another folder is selected", async () => {
+    const folder = (name: string) => ({
+      name,
+      uri: vscode.Uri.file(`/${name}`),
+      connector: { ensureConnected: async () => undefined },
+      settings: { engine: () => ({ isolation: NO_ISOLATION }) },
+      session: { session: { id: `ses_${name}`, title: `In ${name}` } },
+      calls: { agents: async () => [{ name: "general" }], models: async () => [] },
+    });
+    const all = [folder("api"), folder("web")];
+    const context = {
+      folders: { opened: Promise.resolve(), all, current: all[0], use: () => undefined },
+      known: { get: () => undefined },
+      memory: new LaunchMemory(new MemoryMemento()),
+    } as unknown as CommandContext;
+    const asked: string[] = [];
+    const answers: Answers = [
+      "general",
+      "Options",
+      "Fork of the Active",
+      BACK,
+      BACK,
+      "Select Folder",
+      "web",
+      "general",
+    ];
+    const createInput = (): unknown => new AnsweredInput(answers, asked);
+    Object.assign(vscode.window, { createInputBox: createInput, createQuickPick: createInput });
+    await launchAsking(context);
+    assert.deepEqual(asked, [
+      "Launch Task: Agent — api",
+      "Launch Task: Prompt for general — api",
+      "Launch Task: Options — api",
+      "Launch Task: Options — api",
+      "Fork: In api",
+      "Launch Task: Agent — api",
+      "Launch Task: Folder",
+      "Launch Task: Agent — web",
+      "Launch Task: Prompt for general — web",
+    ]);
+  });
+});
+
+type Answers = (string | typeof BACK)[];
+
+/** A list or box that is answered at once: by a button or row with the next of the texts, by Back, or by closing it. */
+class AnsweredInput {
+  private readonly accepted = new vscode.EventEmitter<void>();
   private readonly hidden = new vscode.EventEmitter<void>();
-  private readonly pressed = new vscode.EventEmitter<vscode.QuickInputButton | undefined>();
-  readonly onDidChangeValue = new vscode.EventEmitter<string>().event;
-  readonly onDidAccept = new vscode.EventEmitter<void>().event;
+  private readonly pressed = new vscode.EventEmitter<vscode.QuickInputButton>();
+  readonly onDidAccept = this.accepted.event;
   readonly onDidHide = this.hidden.event;
   readonly onDidTriggerButton = this.pressed.event;
+  readonly onDidChangeValue = new vscode.EventEmitter<string>().event;
+  readonly onDidChangeSelection = new vscode.EventEmitter<never>().event;
+  readonly onDidTriggerItemButton = new vscode.EventEmitter<never>().event;
+  title = "";
+  value = "";
+  busy = false;
   buttons: readonly vscode.QuickInputButton[] = [];
+  items: readonly vscode.QuickPickItem[] = [];
+  selectedItems: readonly vscode.QuickPickItem[] = [];
+
+  constructor(
+    private readonly answers: Answers,
+    private readonly asked?: string[],
+  ) {}
 
   show(): void {
-    const editor = this.buttons.find(({ tooltip }) => tooltip === "Write in an Editor");
-    setImmediate(() => this.pressed.fire(editor));
+    setImmediate(() => {
+      // The items of a list may still be read.
+      if (this.busy) return this.show();
+      this.asked?.push(this.title);
+      const answer = this.answers.shift();
+      if (answer === undefined) return this.hide();
+      if (answer === BACK) return this.pressed.fire(vscode.QuickInputButtons.Back);
+      const button = this.buttons.find(({ tooltip }) => tooltip === answer);
+      if (button) return this.pressed.fire(button);
+      const item = this.items.find(({ label }) => label.includes(answer));
+      this.selectedItems = [item ?? assert.fail(`no ${answer}`)];
+      this.accepted.fire();
+    });
   }
 
   hide(): void {

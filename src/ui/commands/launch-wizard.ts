@@ -172,13 +172,17 @@ const agent: Step<Launching> = {
 
 const otherFolder: Step<Launching> = {
   take: async (state) => {
-    const { context } = state;
+    const { context, plan } = state;
     const heading = { title: vscode.l10n.t("Launch Task: Folder"), canGoBack: true };
     const picked = await aside(pickFolder(context, heading));
-    if (!picked) return { state, to: agent };
+    if (!picked || picked === context.folder) return { state, to: agent };
     context.folders.use(picked);
     const folder = await connectedFolder(context.folders, picked);
-    return { state: { ...state, context: { ...context, folder } }, to: agent };
+    // Another folder doesn't have the conversation.
+    return {
+      state: { ...state, context: { ...context, folder }, plan: { ...plan, fork: undefined } },
+      to: agent,
+    };
   },
 };
 
