@@ -4,6 +4,7 @@ import { sentence } from "../../engine/sentence.ts";
 import type { Task } from "../../engine/task.ts";
 import {
   changeSubject,
+  distinct,
   fileSubject,
   editorVariables,
   problemsIn,
@@ -11,6 +12,7 @@ import {
   type Selected,
   selectionSubject,
 } from "../editor/subjects.ts";
+import { openDocument } from "../editor/place.ts";
 import {
   type Subject,
   type LaunchPlan,
@@ -173,10 +175,6 @@ function repositoryIn([value]: readonly unknown[]): vscode.Uri | undefined {
     : undefined;
 }
 
-function distinct(uris: readonly vscode.Uri[]): readonly vscode.Uri[] {
-  return [...new Map(uris.map((uri) => [uri.toString(), uri])).values()];
-}
-
 /** Undefined if no problems were given. */
 function problemsGiven(value: unknown): readonly vscode.Diagnostic[] | undefined {
   if (value instanceof vscode.Diagnostic) return [value];
@@ -280,11 +278,7 @@ function requireText(text: string): void {
 
 /** The document that a menu or code lens is about, otherwise the one in the active editor. */
 function findDocument(uri: unknown): vscode.TextDocument {
-  const wanted = uri instanceof vscode.Uri ? uri.toString() : undefined;
-  const document =
-    wanted === undefined
-      ? vscode.window.activeTextEditor?.document
-      : vscode.workspace.textDocuments.find((each) => each.uri.toString() === wanted);
+  const document = uri instanceof vscode.Uri ? openDocument(uri) : vscode.window.activeTextEditor?.document;
   if (document) return document;
   throw invalidArgument(sentence("Write the prompt in an editor."));
 }

@@ -334,5 +334,10 @@ async function gitApi(): Promise<GitApi | undefined> {
 function changedFiles({ state }: GitRepository): readonly vscode.Uri[] {
   const { mergeChanges, indexChanges, workingTreeChanges, untrackedChanges = [] } = state;
   const all = [...mergeChanges, ...indexChanges, ...workingTreeChanges, ...untrackedChanges];
-  return [...new Map(all.map(({ uri }) => [uri.toString(), uri])).values()];
+  return distinct(all.map(({ uri }) => uri));
+}
+
+/** The addresses without duplicates. */
+export function distinct(uris: readonly vscode.Uri[]): readonly vscode.Uri[] {
+  return [...new Map(uris.map((uri) => [uri.toString(), uri])).values()];
 }
