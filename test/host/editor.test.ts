@@ -4,6 +4,8 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
+import { readSubject } from "../../src/ui/commands/editor-commands.ts";
+import type { Folders } from "../../src/ui/folders/folders.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { messageText } from "../support/script.ts";
 import { until } from "../support/wait.ts";
@@ -178,5 +180,23 @@ describe("launching on the editor's content from code", () => {
     const text = await told(await launchOn("problem", { prompt: "Mend all." }, at("sum.py"), many));
     assert.match(text, /Problem 100\.\n… and 900 more problems/);
     assert.doesNotMatch(text, /Problem 101\./);
+  });
+});
+
+describe("launching on the editor's content with a key", () => {
+  afterEach(() => vscode.commands.executeCommand("workbench.action.revertAndCloseActiveEditor"));
+
+  it("makes the editor's folder the current one, even if a row of another folder was selected since", async () => {
+    const document = await vscode.workspace.openTextDocument({ content: "one\ntwo\n" });
+    const editor = await vscode.window.showTextDocument(document);
+    editor.selection = new vscode.Selection(0, 0, 0, 3);
+    const used: unknown[] = [];
+    const folders = {
+      at: (uri: vscode.Uri) => `the folder of ${uri.toString()}`,
+      use: (folder: unknown) => void used.push(folder),
+    } as unknown as Folders;
+    for (const kind of ["selection", "file"] as const) await readSubject({ folders }, kind, []);
+    const own = `the folder of ${document.uri.toString()}`;
+    assert.deepEqual(used, [own, own]);
   });
 });

@@ -126,7 +126,8 @@ export async function readSubject(
   kind: SubjectKind,
   given: readonly unknown[],
 ): Promise<Subject> {
-  const [uri] = [...given.flatMap(urisIn), repositoryIn(given)];
+  const edited = vscode.window.activeTextEditor?.document.uri;
+  const [uri = edited] = [...given.flatMap(urisIn), repositoryIn(given)];
   folders.use(uri && folders.at(uri));
   return READ[kind](given, folders);
 }
