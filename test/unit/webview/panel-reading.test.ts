@@ -103,6 +103,25 @@ describe("reading the output panel", () => {
     assert.equal(await className(), "scroller");
   });
 
+  it("marks the current match by a line, as themes can give it almost the color of the others or of the page", async () => {
+    for (const theme of ["dark", "light"] as const) {
+      await open(new FakeTranscript().user("A needle").assistant().text("Another needle"), { theme });
+      await panel.page.keyboard.press("Control+f");
+      await panel.page.keyboard.type("needle");
+      await count("1 of 2");
+      const lines = await panel.page.evaluate(() =>
+        ["found", "found-current"].map((name) => {
+          const [row] = document.querySelectorAll(".row");
+          const { textDecorationLine, textDecorationColor } = getComputedStyle(row!, `::highlight(${name})`);
+          const isAsText = textDecorationColor === getComputedStyle(document.body).color;
+          return textDecorationLine === "underline" && isAsText;
+        }),
+      );
+      assert.deepEqual(lines, [false, true]);
+      if (theme === "dark") await panel.close();
+    }
+  });
+
   it("looks from where the reader has just scrolled to, even if the rows there aren't in the page yet", async () => {
     await open(haystack().text("The last needle"));
     await panel.page.evaluate(() => {
