@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as vscode from "vscode";
-import { openWorkspaceFile } from "../../src/ui/output/workspace-file.ts";
+import { openWorkspaceFile, presentFile } from "../../src/ui/output/workspace-file.ts";
+import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
 const PIXEL =
@@ -29,5 +30,15 @@ describe("a file that an agent names", () => {
     const editor = vscode.window.activeTextEditor;
     assert.deepEqual(editor?.selection.active, new vscode.Position(1, 2));
     assert.match(editor.document.uri.path, /named\.txt$/);
+  });
+
+  it("opens, and its state is known, even if another folder was deleted from the disk", async () => {
+    const file = join(folder(), "present.txt");
+    writeFileSync(file, "here\n");
+    const gone = join(tempDir("gone"), "folder");
+    assert.equal((await presentFile(file, gone)).kind, "file");
+    assert.deepEqual(await presentFile(join(gone, "file.txt"), gone), { kind: "outside" });
+    await openWorkspaceFile("present.txt", undefined, gone);
+    assert.match(vscode.window.activeTextEditor?.document.uri.path ?? "", /present\.txt$/);
   });
 });

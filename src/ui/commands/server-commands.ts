@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import * as vscode from "vscode";
@@ -11,6 +10,7 @@ import { type FolderWork, lossWords, sharers, stoppable, workWords } from "../ba
 import { type Folder, connectedFolder, folderTitle, requireFolder } from "../folders/folders.ts";
 import { inform, isAgreed } from "../dialogs.ts";
 import { showIfLong, enumerate, translate } from "../messages.ts";
+import { realPath } from "../output/workspace-file.ts";
 import { title, visible, withoutIcons } from "../plain-text.ts";
 import { isQueuedChild, runningIn } from "../tree/family.ts";
 import type { ServerContext, TaskContext } from "./command.ts";
@@ -65,12 +65,8 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
 }
 
 /** The number of running tasks in other folders that would end with the folder's server, because they share it. */
-async function runningElsewhere({ uri }: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
-  const [status, directory] = await Promise.all([
-    daemon.status(),
-    // It may have been deleted from the disk.
-    realpath(uri.fsPath).catch(() => uri.fsPath),
-  ]);
+async function runningElsewhere(own: Folder, daemon: Pick<DaemonClient, "status">): Promise<number> {
+  const [status, directory] = await Promise.all([daemon.status(), realPath(own)]);
   const folder = status.folders.find((each) => each.directory === directory);
   if (!folder?.server) return 0;
   const others = sharers(folder, status).filter((each) => each !== folder);

@@ -59,15 +59,16 @@ function foldersOf(first: string | undefined): readonly string[] {
 /** Whether it is a file in one of the folders, and not a link to one elsewhere. */
 async function isFileOf(folders: readonly string[], file: string): Promise<boolean> {
   try {
-    const [real, facts, ...realFolders] = await Promise.all([
-      realpath(file),
-      stat(file),
-      ...folders.map((folder) => realpath(folder)),
-    ]);
-    return facts.isFile() && realFolders.some((folder) => isInside(folder, real));
+    return (await stat(file)).isFile() && (await isInOneOf(folders, await realpath(file)));
   } catch {
     return false;
   }
+}
+
+/** Whether a path without links is inside one of the folders, some of which may no longer exist. */
+async function isInOneOf(folders: readonly string[], path: string): Promise<boolean> {
+  const real = await Promise.all(folders.map((folder) => realpath(folder).catch(() => [])));
+  return real.flat().some((folder) => isInside(folder, path));
 }
 
 /** Whether a path is inside a folder, judged by the names alone. */
@@ -81,13 +82,8 @@ function isInside(folder: string, file: string): boolean {
  * a link.
  */
 export async function presentFile(path: string, worktree?: string): Promise<Present> {
-  const folders = foldersOf(worktree);
   try {
-    const [place, ...realFolders] = await Promise.all([
-      realPlace(path),
-      ...folders.map((folder) => realpath(folder)),
-    ]);
-    if (!realFolders.some((folder) => isInside(folder, place))) return { kind: "outside" };
+    if (!(await isInOneOf(foldersOf(worktree), await realPlace(path)))) return { kind: "outside" };
     const facts = await unlessMissing(lstat(path));
     if (!facts) return { kind: "absent" };
     if (facts.isSymbolicLink()) return { kind: "outside" };
@@ -127,11 +123,12 @@ export async function unsavedTexts(): Promise<readonly (readonly [string, string
     ({ isDirty, uri }) => isDirty && uri.scheme === "file",
   );
   return Promise.all(
-    unsaved.map(async (document) => [await realFile(document), document.getText()] as const),
+    unsaved.map(async (document) => [await realPath(document), document.getText()] as const),
   );
 }
 
-export async function realFile({ uri }: vscode.TextDocument): Promise<string> {
+/** The path of a document or folder without links; as it is if that no longer exists. */
+export function realPath({ uri }: Pick<vscode.TextDocument, "uri">): Promise<string> {
   return realpath(uri.fsPath).catch(() => uri.fsPath);
 }
 

@@ -7,7 +7,7 @@ import type { TaskContext } from "../commands/command.ts";
 import { inform, offer } from "../dialogs.ts";
 import { showError, showIfLong } from "../messages.ts";
 import type { Folder } from "../folders/folders.ts";
-import { realFile, unsavedTexts } from "../output/workspace-file.ts";
+import { realPath, unsavedTexts } from "../output/workspace-file.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { askChoice, pickAny, type Choice, type ListItem } from "../quick-input.ts";
 import { BACK } from "../wizard.ts";
@@ -330,7 +330,7 @@ function difference(before: string, after: string): { start: number; end: number
 async function documentOf(root: string, path: string): Promise<vscode.TextDocument | undefined> {
   const file = resolve(root, path);
   for (const document of vscode.workspace.textDocuments)
-    if (document.uri.scheme === "file" && (await realFile(document)) === file) return document;
+    if (document.uri.scheme === "file" && (await realPath(document)) === file) return document;
   return undefined;
 }
 
