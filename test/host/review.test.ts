@@ -5,13 +5,18 @@ import * as vscode from "vscode";
 import { Refusal } from "../../src/engine/errors.ts";
 import { english, sentence } from "../../src/engine/sentence.ts";
 import type { FileChange, FileContent } from "../../src/engine/server-model.ts";
+import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { planOf } from "../../src/daemon/revert-plan.ts";
 import { type PlanRevert, revertFiles, undoRevert } from "../../src/ui/changes/revert-files.ts";
-import { withText } from "../../src/ui/changes/review.ts";
+import { Review, type ReviewParts, withText } from "../../src/ui/changes/review.ts";
 import { registerCommands, type Command, type CommandContext } from "../../src/ui/commands/command.ts";
 import { script } from "../support/script.ts";
+import { strictLogger } from "../bench/support/memory-engine.ts";
 import { tempDir } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
+import { record } from "../unit/engine/builders.ts";
+import { MemoryMemento } from "./memory-parts.ts";
 
 const text = (content: string): FileContent => ({ kind: "text", text: content });
 const absent: FileContent = { kind: "absent" };
@@ -158,6 +163,52 @@ describe("reviewing changes in the extension host", () => {
     await vscode.window.showTextDocument(document);
     await vscode.commands.executeCommand("workbench.action.files.revert");
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+  });
+
+  it("reads the listed changes again when one of their files is saved, also by an editor that opened it through a link", async () => {
+    const { createTreeView } = vscode.window;
+    writeFileSync(at("saved.txt"), "after\n");
+    symlinkSync(folder, at("linked"));
+    const changes = {
+      files: [change(at("saved.txt"), text("before\n"), text("after\n"))],
+      hasSnapshots: true,
+    };
+    let reads = 0;
+    const owner = {
+      connector: { ensureConnected: async () => undefined },
+      calls: {
+        planRevert: async () => ({ kind: "refused" }),
+        changes: async () => {
+          reads++;
+          return changes;
+        },
+      },
+    };
+    const never = () => ({ dispose: () => undefined });
+    vscode.window.createTreeView = (() => never()) as unknown as typeof createTreeView;
+    const review = new Review({
+      known: { child: () => undefined, onDidChange: never, onDidChangeSubagent: never },
+      folders: { opened: Promise.resolve(), all: [owner], current: owner, of: () => owner, follow: never },
+      state: new MemoryMemento(),
+      keys: { set: () => undefined },
+      textChanges: new vscode.EventEmitter(),
+      logger: strictLogger,
+    } as unknown as ReviewParts);
+    vscode.window.createTreeView = createTreeView;
+    try {
+      await review.show(record({ status: "completed" }) as Task, changes);
+      for (const [index, name] of ["saved.txt", "linked/saved.txt"].entries()) {
+        const document = await vscode.workspace.openTextDocument(at(name));
+        const edit = new vscode.WorkspaceEdit();
+        edit.insert(document.uri, new vscode.Position(0, 0), "typed ");
+        await vscode.workspace.applyEdit(edit);
+        await document.save();
+        await until(`the reading after the save of ${name}`, () => reads === index + 1, 5_000);
+      }
+    } finally {
+      review.dispose();
+      await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+    }
   });
 
   it("says which file could not be written, and reverts the others", async () => {

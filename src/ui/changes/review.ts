@@ -10,7 +10,7 @@ import { connectedFolder, requireFolder, type Folders } from "../folders/folders
 import type { Tasks } from "../folders/all-tasks.ts";
 import { humanMessage } from "../messages.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
-import { presentFile, type Present } from "../output/workspace-file.ts";
+import { presentFile, realPath, type Present } from "../output/workspace-file.ts";
 import { changesTitle, ChangesView, type AllChangesNode, type ChangeNode } from "./changes-view.ts";
 import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
 import { shownPath, worktreeDirectory } from "../worktrees/isolated-task.ts";
@@ -46,9 +46,10 @@ export class Review implements vscode.Disposable {
       this.view,
       parts.known.onDidChange(({ id, before }) => this.follow(id, before)),
       parts.known.onDidChangeSubagent(({ id, before }) => this.follow(id, before)),
-      vscode.workspace.onDidSaveTextDocument(({ uri }) => {
-        if (this.view.nodes.some(({ change }) => vscode.Uri.file(change.path).fsPath === uri.fsPath))
-          void this.refresh();
+      vscode.workspace.onDidSaveTextDocument(async (document) => {
+        const paths = this.view.nodes.map(({ change }) => realPath({ uri: vscode.Uri.file(change.path) }));
+        // The editor may have opened it through a link.
+        if ((await Promise.all(paths)).includes(await realPath(document))) await this.refresh();
       }),
       vscode.window.tabGroups.onDidChangeTabs(() => this.updateKeys()),
       vscode.window.tabGroups.onDidChangeTabGroups(() => this.updateKeys()),
