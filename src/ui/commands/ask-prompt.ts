@@ -110,12 +110,12 @@ interface Picking {
 /** Asks for a template or a recent prompt. Undefined if the user cancelled or opened the settings instead. */
 export async function pickPrompt(
   memory: LaunchMemory,
-  { canGoBack = false, ...heading }: Heading,
   variables: Variables,
+  canGoBack = false,
 ): Promise<Answer<PickedPrompt>> {
   const pick: Step<Picking> = {
     take: async (state, place) => {
-      const picked = await ask(memory, { ...heading, ...place });
+      const picked = await ask(memory, place);
       if (picked === undefined || picked === BACK) return picked;
       switch (picked.kind) {
         case "settings":
@@ -190,14 +190,15 @@ function written(name: string): string {
   return `\${${name}}`;
 }
 
-async function ask(memory: LaunchMemory, heading: Heading): Promise<Answer<Picked>> {
+async function ask(memory: LaunchMemory, place: Place): Promise<Answer<Picked>> {
   const forgetAll = {
     iconPath: new vscode.ThemeIcon("clear-all"),
     tooltip: vscode.l10n.t("Clear Recent Prompts"),
     changes: () => memory.forgetPrompts(),
   };
   const picked = await pickOne<Item, Picked>({
-    ...heading,
+    ...place,
+    title: vscode.l10n.t("Launch Task: Templates and Recent Prompts"),
     placeholder: vscode.l10n.t("Use a template or a recent prompt"),
     items: () => [...templateItems(), ...recentItems(memory)],
     buttons: memory.prompts.length > 0 ? [forgetAll] : [],

@@ -137,11 +137,8 @@ export async function launchTemplate(context: PromptContext, name: unknown): Pro
   await connectedFolder(context.folders);
   const { memory } = context;
   const variables = editorVariables();
-  const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
   const picked =
-    typeof name === "string"
-      ? namedPrompt(name, variables)
-      : await aside(pickPrompt(memory, { title }, variables));
+    typeof name === "string" ? namedPrompt(name, variables) : await aside(pickPrompt(memory, variables));
   if (!picked) return undefined;
   const { text, agent } = picked;
   return launchTextAsking(context, text, { agents: agent === undefined ? [] : [agent] });

@@ -306,10 +306,9 @@ function usualTexts(plan: LaunchPlan): PromptTexts {
 /** Appends a template or recent prompt to the typed text; replaces the previously inserted one if it is unchanged. */
 const insertPrompt: Detour = async (state, typed) => {
   const { context, plan, draft = "", inserted } = state;
-  const title = vscode.l10n.t("Launch Task: Templates and Recent Prompts");
   const variables = subjectOf(plan)?.variables ?? editorVariables();
   try {
-    const picked = await pickPrompt(context.memory, { title, canGoBack: true }, variables);
+    const picked = await pickPrompt(context.memory, variables, true);
     if (picked === undefined) return undefined;
     if (picked === BACK) return { state, to: prompt };
     const text = typed === inserted ? picked.text : joined(typed, picked.text);
