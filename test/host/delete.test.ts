@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
-import type { TaskContext } from "../../src/ui/commands/command.ts";
-import { clear, deleteTask } from "../../src/ui/commands/row-commands.ts";
+import type { Child } from "../../src/engine/subagent.ts";
+import type { CommandContext, TaskContext } from "../../src/ui/commands/command.ts";
+import { clear, deleteTask, rename } from "../../src/ui/commands/row-commands.ts";
 import { ChildNode } from "../../src/ui/tree/items.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -100,5 +101,32 @@ describe("clearing several rows", () => {
       Object.assign(vscode.window, { showInformationMessage });
     }
     assert.deepEqual(done, ["clear ses_0", "restore ses_0"]);
+  });
+});
+
+describe("renaming", () => {
+  it("takes the task in front of the user; with the view's key, that of the selected row", async () => {
+    const { showInputBox } = vscode.window;
+    const renamed: string[] = [];
+    const known = (id: string): Child => record({ id, description: id }) as Task;
+    const context = {
+      known: { get: known, child: known },
+      frontID: () => "ses_shown",
+      clickedID: async () => "ses_selected",
+      tasks: { rename: async (id: string) => void renamed.push(id) },
+    } as unknown as CommandContext;
+    vscode.window.showInputBox = async () => "Another name";
+    const { keybindings } = (
+      vscode.extensions.getExtension("async-agents.opencode-async-agents") ?? assert.fail()
+    ).packageJSON.contributes as { keybindings: readonly { command: string; args?: unknown }[] };
+    const key = keybindings.find(({ command }) => command === "asyncagents.rename");
+    try {
+      await rename(context, undefined);
+      await rename(context, key?.args);
+      await rename(context, new ChildNode("ses_clicked"));
+    } finally {
+      Object.assign(vscode.window, { showInputBox });
+    }
+    assert.deepEqual(renamed, ["ses_shown", "ses_selected", "ses_clicked"]);
   });
 });

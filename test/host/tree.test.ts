@@ -537,6 +537,29 @@ describe("the tree", () => {
     assert.equal(shown.frontID("ses_shown"), "ses_shown");
   });
 
+  it("has an output without a row in front of the user, once they go there, until they select another row", async () => {
+    await options.sortBy("groups");
+    const ids = [await add("Find the bug"), await add("Fix it"), await add("Ship it", ended)];
+    const [id = "", other = "", cleared = ""] = ids;
+    await engine.clear(cleared);
+    const { shown, view, select } = showView(await openFolder(engine, session));
+    view.visible = true;
+    select([shown.tree.node(id)]);
+    shown.follow(cleared);
+    assert.equal(shown.frontID(cleared), cleared);
+    // As while it is redrawn.
+    select([]);
+    select([shown.tree.node(id)]);
+    assert.equal(shown.frontID(cleared), cleared);
+    assert.equal(shown.frontID(undefined), id);
+    select([shown.tree.node(other)]);
+    select([shown.tree.node(id)]);
+    assert.equal(shown.frontID(cleared), id);
+    shown.follow(cleared);
+    select(shown.tree.getChildren().slice(0, 1));
+    assert.equal(shown.frontID(cleared), undefined);
+  });
+
   it("selects the row of the output that the user is in, without expanding the group of cleared tasks for it", async () => {
     const [id, cleared] = [await add("Find the bug"), await add("Fix it", ended)];
     await engine.clear(cleared);

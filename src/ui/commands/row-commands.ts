@@ -202,10 +202,14 @@ function adoptedWords(task: Task): string {
     : vscode.l10n.t('"{0}" is now your task. Retry or continue it as a new task.', name);
 }
 
-/** Asks for another name of a task: that of the argument, otherwise of the one in front of the user. */
-export async function rename(context: TaskContext, argument: unknown): Promise<void> {
-  const { frontID, known, tasks } = context;
-  const task = await pickChild(context, argument ?? known.get(frontID() ?? "")?.id, {
+/**
+ * Asks for another name of a task: that of the argument; for `true`, as the key in the view has it, that of the selected
+ * row; otherwise that of the one in front of the user.
+ */
+export async function rename(context: CommandContext, argument: unknown): Promise<void> {
+  const { clickedID, frontID, known, tasks } = context;
+  const front = argument === true ? await clickedID() : frontID();
+  const task = await pickChild(context, referenceOf(argument) ?? known.get(front ?? "")?.id, {
     title: vscode.l10n.t("Rename Task"),
     accepts: isTask,
   });

@@ -52,6 +52,9 @@ export class TaskView implements vscode.Disposable {
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** The selected rows, as the editor last reported them. */
   private reported: readonly Node[] = [];
+  /** The output that the user has gone to since they selected a row, and that row. */
+  private followedID: string | undefined;
+  private formerRow: string | undefined;
   /** The selection that is being made; a newer one replaces it. */
   private toSelect: object | undefined;
   /** Rows to expand once the view is visible. */
@@ -146,9 +149,13 @@ export class TaskView implements vscode.Disposable {
     return node instanceof ChildNode ? node.id : undefined;
   }
 
-  /** The task or subagent in front of the user: that of the selected row; if none is, that of the given output. */
+  /**
+   * The task or subagent in front of the user: that of the selected row; if none is, or if the user has gone to the given
+   * output since they selected it, that of this output.
+   */
   frontID(shownID: string | undefined): string | undefined {
-    return this.visible && this.selection.length > 0 ? this.selectedID : shownID;
+    const isRow = this.visible && this.selection.length > 0 && (!shownID || shownID !== this.followedID);
+    return isRow ? this.selectedID : shownID;
   }
 
   /** While the selected rows are redrawn, the editor has no selection. */
@@ -161,6 +168,8 @@ export class TaskView implements vscode.Disposable {
   private useSelection(): void {
     const { folders } = this.parts;
     this.reported = this.selection;
+    const [row] = this.reported.map(rowID);
+    if (row !== undefined && row !== this.formerRow) this.followedID = undefined;
     folders.use(folderOf(folders, this.reported[0]));
     this.updateSelectionKeys();
   }
@@ -213,6 +222,8 @@ export class TaskView implements vscode.Disposable {
    * cleared one, that would expand the group that keeps it out of sight.
    */
   follow(taskID: string): void {
+    this.followedID = taskID;
+    [this.formerRow] = this.selection.map(rowID);
     const child = this.parts.known.child(taskID);
     if (!child || isCleared(child)) return;
     if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID)
