@@ -168,7 +168,7 @@ describe("reviewing changes in the extension host", () => {
   it("reads the listed changes again when one of their files is saved, also by an editor that opened it through a link", async () => {
     const { createTreeView } = vscode.window;
     writeFileSync(at("saved.txt"), "after\n");
-    symlinkSync(folder, at("linked"));
+    symlinkSync(folder, at("way-in"));
     const changes = {
       files: [change(at("saved.txt"), text("before\n"), text("after\n"))],
       hasSnapshots: true,
@@ -197,7 +197,7 @@ describe("reviewing changes in the extension host", () => {
     vscode.window.createTreeView = createTreeView;
     try {
       await review.show(record({ status: "completed" }) as Task, changes);
-      for (const [index, name] of ["saved.txt", "linked/saved.txt"].entries()) {
+      for (const [index, name] of ["saved.txt", "way-in/saved.txt"].entries()) {
         const document = await vscode.workspace.openTextDocument(at(name));
         const edit = new vscode.WorkspaceEdit();
         edit.insert(document.uri, new vscode.Position(0, 0), "typed ");
