@@ -50,7 +50,8 @@ describe("changes in the extension host", () => {
     return both.map((document) => document.getText());
   }
 
-  before(() => {
+  before(async () => {
+    await vscode.extensions.getExtension("async-agents.opencode-async-agents")?.activate();
     // The newest provider is asked first, so before the extension's own.
     provider = vscode.workspace.registerTextDocumentContentProvider(CHANGE_SCHEME, {
       provideTextDocumentContent: (uri) => {
