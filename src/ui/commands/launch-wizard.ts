@@ -31,10 +31,7 @@ export async function launchFromView(context: PromptContext): Promise<void> {
 export async function fork(context: PromptContext, argument: unknown): Promise<void> {
   const { folders, known } = context;
   const reference = referenceOf(argument);
-  const folder = await connectedFolder(
-    folders,
-    reference === undefined ? undefined : known.folderOf(reference),
-  );
+  const folder = await connectedFolder(folders, known.folderOf(reference));
   const active = reference === undefined ? await folder.session.ensure() : undefined;
   const title = vscode.l10n.t("Fork Conversation");
   const id = reference ?? (await pickFrom(context, { title }, { sessionID: active }))?.[0];

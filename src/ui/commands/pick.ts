@@ -45,7 +45,7 @@ export async function pickConnected(
 ): Promise<{ readonly child: Child; readonly folder: Folder } | undefined> {
   const { known, folders } = context;
   const reference = referenceOf(argument);
-  await connectedFolder(folders, reference === undefined ? undefined : known.folderOf(reference));
+  await connectedFolder(folders, known.folderOf(reference));
   const child = await pickChild(context, argument, options);
   return child && { child, folder: await connectedFolder(folders, folders.of(child.id)) };
 }

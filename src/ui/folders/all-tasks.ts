@@ -63,10 +63,11 @@ export class AllTasks implements Disposable {
   }
 
   /**
-   * The folder of a session, by its ID, or of a task, also by a unique beginning or end of its ID. Undefined if no
-   * folder knows it. Throws a {@link Refusal} if several folders do.
+   * The folder of a session, by its ID, or of a task, also by a unique beginning or end of its ID. Undefined if there is
+   * no reference, or if no folder knows it. Throws a {@link Refusal} if several folders do.
    */
-  folderOf(reference: string): Folder | undefined {
+  folderOf(reference: string | undefined): Folder | undefined {
+    if (reference === undefined) return undefined;
     const folder = this.folders.of(reference.trim());
     if (folder) return folder;
     const [match, ...others] = this.folders.all.filter(({ known }) => knows(known, reference));
@@ -213,8 +214,7 @@ function refusalOf(known: ReadModel, reference: string, parentSessionID?: string
 export function routedCommands(folders: Folders, all: Pick<AllTasks, "folderOf">): TaskCommands {
   /** The daemon may already know a session that this window doesn't, so an unknown one goes to the current folder. */
   const at = (reference: string | undefined): TaskCommands => {
-    const folder = reference === undefined ? undefined : all.folderOf(reference);
-    return (folder ?? requireFolder(folders)).calls;
+    return (all.folderOf(reference) ?? requireFolder(folders)).calls;
   };
   return {
     launch: async (input) => at(input.parentSessionID).launch(input),
