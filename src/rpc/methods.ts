@@ -28,6 +28,8 @@ const READ: MethodTraits = { repeatable: true };
 const REACH: MethodTraits = { repeatable: true };
 const ONCE: MethodTraits = { repeatable: false };
 
+const WAIT_CANCELLED = sentence("Waiting was cancelled. The tasks continue.");
+
 const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   launch: { repeatable: ([input]) => (input as LaunchInput).callID !== undefined },
   resume: { repeatable: ([, , call]) => (call as AgentCall | undefined)?.callID !== undefined },
@@ -65,7 +67,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   predictConflicts: REACH,
   output: {
     repeatable: true,
-    signal: { at: 1, field: "signal", cancelled: sentence("Waiting was cancelled. The tasks continue.") },
+    signal: { at: 1, field: "signal", cancelled: WAIT_CANCELLED },
   },
   answer: ONCE,
   agents: READ,
@@ -93,7 +95,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   previewCall: READ,
   callTool: {
     repeatable: false,
-    signal: { at: 3, cancelled: sentence("Waiting was cancelled. The tasks continue.") },
+    signal: { at: 3, cancelled: WAIT_CANCELLED },
   },
   planAgentTools: READ,
   applyAgentTools: ONCE,

@@ -2,7 +2,8 @@ import * as vscode from "vscode";
 import { withoutLinks } from "./plain-text.ts";
 
 /*
- * Messages with at most one button. Links in them have no effect, because they can quote what agents wrote.
+ * Messages with at most one button, and the editor of the settings that they lead to. Links in messages have no effect,
+ * because they can quote what agents wrote.
  */
 
 type Show = (message: string, action: string) => Thenable<string | undefined>;
@@ -35,4 +36,12 @@ export function offerWarning(message: string, action: string): Promise<boolean> 
 export function isAgreed(question: string, action: string, detail = ""): Promise<boolean> {
   const options = { modal: true, detail: withoutLinks(detail) };
   return offer(question, action, (text, agree) => vscode.window.showWarningMessage(text, options, agree));
+}
+
+/**
+ * Opens the editor of the settings.
+ * @param id the setting that it shows; with `*` at its end, those whose names begin so
+ */
+export async function openSettings(id: string): Promise<void> {
+  await vscode.commands.executeCommand("workbench.action.openSettings", `@id:${id}`);
 }

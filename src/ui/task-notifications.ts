@@ -9,7 +9,7 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import { INTERRUPTED_ERROR, isActive, type Collision, type Task } from "../engine/task.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
-import { offer, offerWarning } from "./dialogs.ts";
+import { offer, offerWarning, openSettings } from "./dialogs.ts";
 import { showError, enumerate, translate } from "./messages.ts";
 import { withoutLinks } from "./plain-text.ts";
 import type { NotifyUser } from "./settings.ts";
@@ -160,8 +160,7 @@ async function showTask({ showOutput }: NotificationContext, task: Task): Promis
           show,
         );
   if (choice === show) showOutput(task.id);
-  if (choice === change)
-    await vscode.commands.executeCommand("workbench.action.openSettings", "@id:asyncagents.budget.*");
+  if (choice === change) await openSettings("asyncagents.budget.*");
   if (choice === retry) await vscode.commands.executeCommand("asyncagents.retry", task.id);
 }
 
@@ -238,11 +237,7 @@ export async function showNearLimit(context: NotificationContext, task: Task): P
     ? vscode.l10n.t('The batch of task "{0}" has used {1}% of its limit: {2}.', ...facts)
     : vscode.l10n.t('Task "{0}" has used {1}% of its limit: {2}.', ...facts);
   const choice = await vscode.window.showWarningMessage(withoutLinks(message), show, change, cancel);
-  if (choice === change)
-    await vscode.commands.executeCommand(
-      "workbench.action.openSettings",
-      `@id:${settingOf(nearLimit.limit)}`,
-    );
+  if (choice === change) await openSettings(settingOf(nearLimit.limit));
   else if (choice === cancel) await stop(context, task, isBatch);
   else if (choice === show && isBatch) context.showTasks();
   else if (choice === show) context.showOutput(task.id);

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { invalidArgument } from "../../engine/errors.ts";
 import { excerpt, oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
+import { openSettings } from "../dialogs.ts";
 import { withoutIcons } from "../plain-text.ts";
 import { referenceToEditor } from "../editor/place.ts";
 import {
@@ -119,7 +120,7 @@ export async function pickPrompt(
       if (picked === undefined || picked === BACK) return picked;
       switch (picked.kind) {
         case "settings":
-          await openTemplateSettings();
+          await openSettings(`${SECTION}.${NAME}`);
           return undefined;
         case "recent":
           return { state: { prompt: { text: picked.text } } };
@@ -299,9 +300,4 @@ async function saveTemplate(name: string, prompt: string): Promise<void> {
   const own = configuration.inspect<object>(NAME)?.globalValue;
   const templates = { ...own, [name]: asTemplate(prompt) };
   await configuration.update(NAME, templates, vscode.ConfigurationTarget.Global);
-}
-
-/** Opens the setting that contains the templates. */
-async function openTemplateSettings(): Promise<void> {
-  await vscode.commands.executeCommand("workbench.action.openSettings", `@id:${SECTION}.${NAME}`);
 }
