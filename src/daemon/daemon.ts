@@ -110,6 +110,8 @@ export class Daemon implements FolderHost {
     log.info(`The daemon of version ${version} begins, process ${process.pid}.`);
     await daemon.recordHowToStart();
     await daemon.takeOverWork();
+    // Until now, no window could reach it; one that did while this started has not been counted.
+    daemon.lifetime.follow({ windows: server.windows });
     return daemon;
   }
 
