@@ -21,6 +21,8 @@ const ANSWER_WITHIN_MS = 10_000;
 /** How long starting the daemon may take, including by another window. */
 const START_WITHIN_MS = 30_000;
 const RETRY_MS = 50;
+/** A daemon that ends before it is greeted is started again, but not without end. */
+const MAX_STARTS = 2;
 const END_WITHIN_MS = 5_000;
 
 export interface DaemonPlace extends DaemonProgram {
@@ -53,16 +55,16 @@ export async function reachDaemon(place: DaemonPlace, listener: LinkListener): P
   let waitedMs = 0;
   /** Ensures that only one process starts a daemon at a time. */
   let lock: StartLock | undefined;
-  let hasStarted = false;
+  let starts = 0;
   try {
     for (;;) {
       const found = await find(files, place, listener);
       if (found?.kind === "current") return found.link;
-      if (lock && !hasStarted) {
+      if (lock && (starts === 0 || (!found && starts < MAX_STARTS))) {
         if (found) await handOver(found.link, clock);
         // If another process has started a daemon first, that one already listens when this call returns.
         await startDaemon(place, { stateFolder, version }, files, clock);
-        hasStarted = true;
+        starts++;
         continue;
       }
       found?.link.close();

@@ -19,7 +19,7 @@ import {
 import { DaemonClient, type DaemonState } from "../../../src/rpc/daemon-client.ts";
 import { listenExclusively, writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
-import { EXIT_ALREADY_SERVED } from "../../../src/rpc/daemon-program.ts";
+import { EXIT_ALREADY_SERVED, LISTENING } from "../../../src/rpc/daemon-program.ts";
 import { DaemonServer } from "../../../src/rpc/daemon-server.ts";
 import { OtherProtocol } from "../../../src/rpc/failures.ts";
 import { AnsweringWire } from "../../../src/rpc/answering-wire.ts";
@@ -671,6 +671,23 @@ describe("A window's connection to the daemon", () => {
       assert.equal(refused, 1);
       assert.deepEqual(again.conversations, []);
     });
+  });
+
+  it("is to a second daemon if the first one ends before it is greeted", async () => {
+    const starts = join(tempDir("rpc"), "starts");
+    const note = `require("fs").appendFileSync(${JSON.stringify(starts)}, "start,")`;
+    const { client: window, states } = client(script(`${note}; console.log("${LISTENING}");`));
+    follow(window.open(folder()));
+    await until(
+      "the second start",
+      () => existsSync(starts) && readFileSync(starts, "utf8") === "start,start,",
+    );
+    await serve();
+    await until("the connection", async () => {
+      await clock.advance(50);
+      return states.includes("connected");
+    });
+    assert.equal(readFileSync(starts, "utf8"), "start,start,");
   });
 
   it("is closed without stopping the daemon", async () => {
