@@ -1,15 +1,13 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
-import type { MirroredRequest } from "../../engine/folder-changes.ts";
-import type { OpenRequest } from "../../engine/requests.ts";
 import { isRunning, isTask, isCleared } from "../../engine/subagent.ts";
-import type { Task } from "../../engine/task.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { type Folder, isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
+import { badge } from "./badge.ts";
 import { batchMembers, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node, rowID, TaskDecorations } from "./items.ts";
@@ -24,8 +22,6 @@ const UPDATE_DELAY_MS = 50;
 const SELECTION_MS = 2_000;
 /** How long the editor may take to draw the rows that it asked for, in milliseconds. */
 const REDRAW_MS = 500;
-/** The number of requests that the badge's tooltip names. */
-const NAMED_REQUESTS = 5;
 
 /** How many tasks a filter covers, how many it shows, and how many that wait for the user it hides. */
 interface Filtered {
@@ -345,41 +341,6 @@ function leftOutMessage(folders: readonly vscode.WorkspaceFolder[]): string {
   return names.length === 0
     ? ""
     : vscode.l10n.t("Agents can't work in folders that aren't on disk: {0}", names.join(", "));
-}
-
-/**
- * The badge with the number of requests that wait for the user, in all sessions of the folders; if there are none, with
- * the number of unread results.
- */
-function badge(
-  requests: readonly OpenRequest<MirroredRequest>[],
-  unread: readonly Task[],
-): vscode.ViewBadge | undefined {
-  const [first, ...others] = requests;
-  const unreadWords = unreadTooltip(unread);
-  if (!first) return unreadWords === "" ? undefined : { value: unread.length, tooltip: unreadWords };
-  const heading =
-    others.length === 0
-      ? vscode.l10n.t("1 request waiting for you:")
-      : vscode.l10n.t("{0} requests waiting for you:", requests.length);
-  const names = requests.slice(0, NAMED_REQUESTS).map(({ request, child }) => {
-    const what =
-      request.type === "permission"
-        ? vscode.l10n.t("permission {0}", title(request.permission))
-        : vscode.l10n.t("a question");
-    return `${title(child.description)} (${what})`;
-  });
-  const more =
-    requests.length > names.length ? [vscode.l10n.t("and {0} more", requests.length - names.length)] : [];
-  return {
-    value: requests.length,
-    tooltip: [heading, ...names, ...more, unreadWords].filter(Boolean).join("\n"),
-  };
-}
-
-function unreadTooltip({ length }: readonly Task[]): string {
-  if (length === 0) return "";
-  return length === 1 ? vscode.l10n.t("1 unread result") : vscode.l10n.t("{0} unread results", length);
 }
 
 function filterMessage({ states, agents, text }: TaskFilter, { shown, all, waiting }: Filtered): string {
