@@ -4,7 +4,8 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
-import { readSubject } from "../../src/ui/commands/editor-commands.ts";
+import type { PromptContext } from "../../src/ui/commands/command.ts";
+import { readSubject, launchPrompt, launchTemplate } from "../../src/ui/commands/editor-commands.ts";
 import type { Folders } from "../../src/ui/folders/folders.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { messageText } from "../support/script.ts";
@@ -196,7 +197,11 @@ describe("launching on the editor's content with a key", () => {
       use: (folder: unknown) => void used.push(folder),
     } as unknown as Folders;
     for (const kind of ["selection", "file"] as const) await readSubject({ folders }, kind, []);
+    // They go no further: there is no folder to connect.
+    const context = { folders, promptEditors: { target: () => undefined } } as unknown as PromptContext;
+    await assert.rejects(launchPrompt(context, undefined));
+    await assert.rejects(launchTemplate(context, "Explain"));
     const own = `the folder of ${document.uri.toString()}`;
-    assert.deepEqual(used, [own, own]);
+    assert.deepEqual(used, [own, own, own, own]);
   });
 });

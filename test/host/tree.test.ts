@@ -558,6 +558,14 @@ describe("the tree", () => {
     shown.follow(cleared);
     select(shown.tree.getChildren().slice(0, 1));
     assert.equal(shown.frontID(cleared), undefined);
+    // While the row is redrawn.
+    select([shown.tree.node(id)]);
+    select([]);
+    shown.follow(cleared);
+    select([shown.tree.node(id)]);
+    assert.equal(shown.frontID(cleared), cleared);
+    select([shown.tree.node(id), shown.tree.node(other)]);
+    assert.equal(shown.frontID(cleared), id);
   });
 
   it("selects the row of the output that the user is in, without expanding the group of cleared tasks for it", async () => {
@@ -581,6 +589,19 @@ describe("the tree", () => {
     assert.deepEqual(revealed, [id, id]);
     assert.deepEqual(focused, [true, true]);
     assert.equal(shown.selectedID, id);
+  });
+
+  it("gives a row the focus once only if the user has gone to an output since", async () => {
+    const [id, cleared] = [await add("Find the bug"), await add("Fix it", ended)];
+    await engine.clear(cleared);
+    const { shown, view, focused } = showView(await openFolder(engine, session));
+    view.visible = true;
+    shown.tree.getChildren();
+    const revealing = shown.reveal(id, { focus: true });
+    await until("the row", () => shown.selectedID === id);
+    shown.follow(cleared);
+    await revealing;
+    assert.deepEqual(focused, [true]);
   });
 
   it("selects a row once if the editor isn't drawing rows", async () => {

@@ -126,16 +126,21 @@ export async function readSubject(
   kind: SubjectKind,
   given: readonly unknown[],
 ): Promise<Subject> {
-  const edited = vscode.window.activeTextEditor?.document.uri;
-  const [uri = edited] = [...given.flatMap(urisIn), repositoryIn(given)];
-  folders.use(uri && folders.at(uri));
+  const [uri] = [...given.flatMap(urisIn), repositoryIn(given)];
+  useFolderOf(folders, uri);
   return READ[kind](given, folders);
+}
+
+/** Makes the folder of an address the current one; by default, that of the active editor. */
+function useFolderOf(folders: Folders, uri = vscode.window.activeTextEditor?.document.uri): void {
+  folders.use(uri && folders.at(uri));
 }
 
 /** Launches from a template: the named one, otherwise one that the user picks. */
 export async function launchTemplate(context: PromptContext, name: unknown): Promise<Task | undefined> {
-  await connectedFolder(context.folders);
-  const { memory } = context;
+  const { folders, memory } = context;
+  useFolderOf(folders);
+  await connectedFolder(folders);
   const variables = editorVariables();
   const picked =
     typeof name === "string" ? namedPrompt(name, variables) : await aside(pickPrompt(memory, variables));
@@ -190,6 +195,7 @@ export async function launchPrompt(context: PromptContext, uri: unknown): Promis
   const { selection } = vscode.window.activeTextEditor ?? {};
   const text = document.getText(selection?.isEmpty ? undefined : selection);
   requireText(text);
+  useFolderOf(context.folders, document.uri);
   await launchTextAsking(context, text, { isInEditor: true });
 }
 

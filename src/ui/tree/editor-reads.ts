@@ -4,9 +4,9 @@ import type * as vscode from "vscode";
 const QUIET_MS = 1_000;
 
 /**
- * Follows the editor's reads of the tree. Repeats a change that arrives while the editor loads the tree for the first time. The editor then reads the rows that
- * it has just stored as if they were new, and mixes up what belongs to which row: a group is shown as expanded and empty
- * until its next change.
+ * Follows the editor's reads of the tree. Repeats a change that arrives while the editor loads the tree for the first
+ * time: it then reads the rows that it has just stored as if they were new, and mixes up what belongs to which row, so that
+ * a group is shown as expanded and empty until its next change.
  */
 export class EditorReads implements vscode.Disposable {
   private isDone = false;

@@ -48,9 +48,9 @@ export class TaskView implements vscode.Disposable {
   private pendingUpdate: NodeJS.Timeout | undefined;
   /** The selected rows, as the editor last reported them. */
   private reported: readonly Node[] = [];
-  /** The output that the user has gone to since they selected a row, and that row. */
+  /** The output that the user has gone to since they selected rows, and those rows. */
   private followedID: string | undefined;
-  private formerRow: string | undefined;
+  private formerRows = "";
   /** The selection that is being made; a newer one replaces it. */
   private toSelect: object | undefined;
   /** Rows to expand once the view is visible. */
@@ -164,8 +164,12 @@ export class TaskView implements vscode.Disposable {
   private useSelection(): void {
     const { folders } = this.parts;
     this.reported = this.selection;
-    const [row] = this.reported.map(rowID);
-    if (row !== undefined && row !== this.formerRow) this.followedID = undefined;
+    const rows = this.reported.map(rowID).join();
+    // Rows that were redrawn are selected again.
+    if (rows !== "" && rows !== this.formerRows) {
+      this.formerRows = rows;
+      this.followedID = undefined;
+    }
     folders.use(folderOf(folders, this.reported[0]));
     this.updateSelectionKeys();
   }
@@ -219,7 +223,8 @@ export class TaskView implements vscode.Disposable {
    */
   follow(taskID: string): void {
     this.followedID = taskID;
-    [this.formerRow] = this.selection.map(rowID);
+    // A row that was revealed before no longer gets the focus.
+    this.toSelect = undefined;
     const child = this.parts.known.child(taskID);
     if (!child || isCleared(child)) return;
     if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID)
