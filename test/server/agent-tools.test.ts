@@ -54,7 +54,7 @@ describe("The tools as an agent uses them", () => {
 
   before(async () => {
     model = await startScriptedModel();
-    server = await startAgentServer({ model, plugin: { reloadPatienceMs: 6_000 } });
+    server = await startAgentServer({ model });
   });
 
   beforeEach(async () => {
@@ -863,21 +863,33 @@ Use asyncagents_output tools to see agent responses.`,
       assert.equal((await notices(server, parent)).length, 1);
     });
 
-    it("a wait fails if its window closes and none replaces it; the next window sends one notice", async () => {
-      const [id] = await launch("Work");
-      const turn = await startWaiting(id);
-      window.dispose();
-      release("Work");
-      const [call] = await turn.ended();
-      assert.equal(call?.status, "error");
-      assert.match(
-        call.text,
-        /^The background process of Async Agents that carried this out went away before it replied/,
-      );
-      assert.deepEqual(await notices(server, parent), []);
-      window = await open();
-      await told(id);
-      assert.equal((await notices(server, parent)).length, 1);
+    describe("with a plugin that soon gives up", () => {
+      let usual: AgentServer;
+      before(async () => {
+        usual = server;
+        server = await startAgentServer({ model, plugin: { reloadPatienceMs: 1_000 } });
+      });
+      after(async () => {
+        if (server !== usual) await server.stop();
+        server = usual;
+      });
+
+      it("a wait fails if its window closes and none replaces it; the next window sends one notice", async () => {
+        const [id] = await launch("Work");
+        const turn = await startWaiting(id);
+        window.dispose();
+        release("Work");
+        const [call] = await turn.ended();
+        assert.equal(call?.status, "error");
+        assert.match(
+          call.text,
+          /^The background process of Async Agents that carried this out went away before it replied/,
+        );
+        assert.deepEqual(await notices(server, parent), []);
+        window = await open();
+        await told(id);
+        assert.equal((await notices(server, parent)).length, 1);
+      });
     });
 
     it("a wait continues in the window that replaces the first one, and no notice is sent", async () => {
