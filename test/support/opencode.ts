@@ -13,6 +13,9 @@ import { until } from "./wait.ts";
 
 const requireFromHere = createRequire(import.meta.url);
 
+/** Another process may take the free port before the server opens it. */
+const PORT_ATTEMPTS = 3;
+
 export interface OpenCodeOptions {
   /** Provides the models `fake/m` and `fake/m2`; without it there are no models. */
   readonly model?: Pick<ScriptedModel, "url">;
@@ -62,19 +65,26 @@ export async function startOpenCode(options: OpenCodeOptions = {}): Promise<Open
     ...(password === undefined ? {} : { OPENCODE_SERVER_PASSWORD: password }),
     ...options.env,
   };
-  const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
+  let port = 0;
+  const url = (): string => `http://127.0.0.1:${port}`;
   const authorization = password === undefined ? undefined : basicAuthorization(password);
   const request = (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers);
     if (authorization !== undefined) headers.set("authorization", authorization);
-    return fetch(url + path, { ...init, headers });
+    return fetch(url() + path, { ...init, headers });
   };
   const start = (): Promise<ProcessGroup> => serve(binary, port, directory, env, request);
+  const startAnew = async (attempt = 1): Promise<ProcessGroup> => {
+    port = await freePort();
+    return start().catch((error: Error) => {
+      if (attempt === PORT_ATTEMPTS || !error.message.includes("ServeError")) throw error;
+      return startAnew(attempt + 1);
+    });
+  };
 
-  let group = await start();
+  let group = await startAnew();
   return {
-    url,
+    url: url(),
     password,
     directory,
     home,
@@ -222,6 +232,7 @@ async function serve(
     cwd: directory,
     env,
   });
+  const closed = once(group.child, "close");
   let output = "";
   for (const stream of [group.child.stdout, group.child.stderr])
     stream?.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(-10_000)));
@@ -239,6 +250,8 @@ async function serve(
     if (!group.running) throw new Error("The OpenCode server ended while it started");
   } catch (error) {
     await group.kill();
+    // Its last output may be read after its end.
+    await closed;
     throw new Error(`${(error as Error).message}\n${output}`, { cause: error });
   }
   return group;
