@@ -13,9 +13,10 @@ const GUARDED = Symbol.for("asyncagents.guarded");
 /**
  * Ensures that this server, which a daemon started, always has a daemon. If the daemon is replaced, the new one is told
  * to reopen the folders, since tasks may be running there without a window. If there is no daemon, one is started. If
- * that fails, the server and its child processes end after `graceMs`, as nobody else would end them.
+ * that fails, the server and its child processes end after `graceMs`, as nobody else would end them. Resolves after the
+ * first look.
  */
-export function guardServer(stateFolder: string, graceMs: number, directory: string): void {
+export async function guardServer(stateFolder: string, graceMs: number, directory: string): Promise<void> {
   const process_ = process as { [GUARDED]?: Set<string> };
   if (process_[GUARDED]) return void process_[GUARDED].add(directory);
   const folders = (process_[GUARDED] = new Set([directory]));
@@ -63,7 +64,7 @@ export function guardServer(stateFolder: string, graceMs: number, directory: str
     if (aloneMs > graceMs) end();
     else setTimeout(() => void keepLooking(), everyMs).unref();
   };
-  void keepLooking();
+  await keepLooking();
 }
 
 function end(): void {

@@ -27,7 +27,7 @@ export default {
       tools = true,
       graceMs,
     } = readOptions(options);
-    if (graceMs !== undefined) guardServer(stateFolder, graceMs, input.directory);
+    if (graceMs !== undefined) void guardServer(stateFolder, graceMs, input.directory);
 
     async function carryOut(call: ToolCall, context: CallContext): Promise<CallResult> {
       const ask = (permitted: readonly string[]): Promise<ToolAnswer> =>

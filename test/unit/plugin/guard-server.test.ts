@@ -8,6 +8,7 @@ import { writeEntry } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonFiles } from "../../../src/rpc/daemon-files.ts";
 import { startOf } from "../../../src/state/processes.ts";
 import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
 import { daemonEntry } from "../rpc/fake-host.ts";
 import { answeringDaemon, welcome } from "./answering-daemon.ts";
 
@@ -19,27 +20,43 @@ describe("A server of the extension", () => {
   function guarded(...directories: readonly string[]) {
     const program = join(import.meta.dirname, "guarded.ts");
     return spawn(process.execPath, ["--import=tsx", program, stateFolder, ...directories], {
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio: ["pipe", "pipe", "inherit"],
       detached: true,
       env: { ...process.env, OPENCODE_SERVER_USERNAME: "opencode", OPENCODE_SERVER_PASSWORD: "its own" },
     });
   }
 
-  /** How such a process exits next to a daemon with this process's ID. */
-  async function exitNextTo(processStart: string | undefined): Promise<unknown> {
+  type Exit = [code: number | null, signal: string | null];
+
+  /** A process that guards itself next to a daemon with this process's ID. */
+  async function guardedNextTo(processStart: string | undefined) {
     await writeEntry(new DaemonFiles(stateFolder), daemonEntry({ processStart }));
-    const [code, signal] = (await once(guarded(tempDir()), "exit")) as [number | null, string | null];
-    return code ?? signal;
+    return guarded(tempDir());
+  }
+
+  /** How a process exits that has no reason to stay any longer, unless it is ended before. */
+  async function exitOf(server: ReturnType<typeof guarded>): Promise<Exit> {
+    const exit = once(server, "exit") as Promise<Exit>;
+    server.stdin.end();
+    return exit;
+  }
+
+  /** Replaces the daemon, as far as a server that has looked for it can tell. */
+  async function replaceDaemon(server: ReturnType<typeof guarded>): Promise<void> {
+    await once(server.stdout, "data");
+    const files = new DaemonFiles(stateFolder);
+    await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
   }
 
   it("stays while its daemon is running, also if it is unknown when that was started", async () => {
-    assert.equal(await exitNextTo(await startOf(process.pid)), 42);
-    assert.equal(await exitNextTo(undefined), 42);
+    for (const processStart of [await startOf(process.pid), undefined])
+      assert.deepEqual(await exitOf(await guardedNextTo(processStart)), [42, null]);
   });
 
   it("ends itself if the process of its daemon is another one by now", async function () {
     if (process.platform === "win32") return this.skip();
-    assert.equal(await exitNextTo("another"), "SIGTERM");
+    const server = await guardedNextTo("another");
+    assert.deepEqual(await once(server, "exit"), [null, "SIGTERM"]);
   });
 
   it("has a new daemon open its folders, also if that fails for one of them, which is tried again", async () => {
@@ -54,11 +71,9 @@ describe("A server of the extension", () => {
     const close = await answeringDaemon(stateFolder, answer, { token: "that of the daemon before" });
     try {
       const server = guarded(one ?? "", other ?? "");
-      const exit = once(server, "exit");
-      await once(server.stdout, "data");
-      const files = new DaemonFiles(stateFolder);
-      await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
-      assert.deepEqual(await exit, [42, null]);
+      await replaceDaemon(server);
+      await until("all requests", () => asked.length === 4);
+      assert.deepEqual(await exitOf(server), [42, null]);
       assert.deepEqual(asked, [one, other, one, other]);
     } finally {
       close();
@@ -75,11 +90,9 @@ describe("A server of the extension", () => {
     const close = await answeringDaemon(stateFolder, answer, { token: "that of the daemon before" });
     try {
       const server = guarded(tempDir());
-      const exit = once(server, "exit");
-      await once(server.stdout, "data");
-      const files = new DaemonFiles(stateFolder);
-      await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
-      assert.deepEqual(await exit, [42, null]);
+      await replaceDaemon(server);
+      await until("the request", () => env);
+      assert.deepEqual(await exitOf(server), [42, null]);
       assert.equal(env?.["PATH"], process.env["PATH"]);
       assert.deepEqual(
         Object.keys(env ?? {}).filter((name) => name.startsWith("OPENCODE_SERVER_")),
