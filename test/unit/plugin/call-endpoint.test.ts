@@ -38,7 +38,7 @@ describe("Asking one endpoint", () => {
     const silence = { untakenMs: 50, takenMs: 600_000 };
     assert.deepEqual(await askOneThatSays("", silence), { kind: "unreachable" });
     const rejection = "HTTP/1.1 401 Unauthorized\r\n\r\n";
-    assert.deepEqual(await askOneThatSays(rejection, { ...silence, untakenMs: 1_000 }), {
+    assert.deepEqual(await askOneThatSays(rejection, { ...silence, untakenMs: 2_500 }), {
       kind: "rejected",
       status: 401,
     });
@@ -49,9 +49,9 @@ describe("Asking one endpoint", () => {
     const outcome = ask(
       (socket) => {
         socket.write("HTTP/1.1 200 OK\r\n\r\n");
-        setTimeout(() => socket.end(reply), 400);
+        setTimeout(() => socket.end(reply), 3_000);
       },
-      { untakenMs: 300, takenMs: 600_000 },
+      { untakenMs: 2_500, takenMs: 600_000 },
     );
     assert.equal(await kindOf(outcome), "reply");
   });
