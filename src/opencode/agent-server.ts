@@ -55,7 +55,7 @@ export class OpenCodeAgentServer implements AgentServer {
     private readonly client: () => ServerClient | undefined,
     readonly onEvent: Event<ServerEvent>,
     /** The timeout of calls in milliseconds. Defaults to one minute. */
-    private readonly callTimeoutMs?: number,
+    private readonly callTimeoutMs?: () => number | undefined,
     private readonly directories = new SessionDirectories(),
   ) {
     this.reportedPermissions = new ReportedPermissions(onEvent);
@@ -374,7 +374,7 @@ export class OpenCodeAgentServer implements AgentServer {
         "unreachable",
         sentence("The connection to OpenCode was lost. Try again when it is restored."),
       );
-    return call(client, method, request, schema, this.callTimeoutMs);
+    return call(client, method, request, schema, this.callTimeoutMs?.());
   }
 }
 

@@ -58,7 +58,7 @@ export interface ConnectionOptions {
   /** See {@link Wanted.usedKey}. Read again at each search. */
   readonly usedKey?: (() => string | undefined) | undefined;
   /** The timeout of calls in milliseconds. Defaults to one minute. */
-  readonly callTimeoutMs?: number | undefined;
+  readonly callTimeoutMs?: (() => number | undefined) | undefined;
   /** Shared by all connections, so that each server has one stream. */
   readonly events: ServerEvents;
   readonly clock: Clock;

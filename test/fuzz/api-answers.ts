@@ -86,7 +86,11 @@ export const apiAnswers: Target = {
     const events = new Emitter<never>((error) => {
       throw error;
     });
-    const server = new OpenCodeAgentServer(() => client, events.event, 10_000);
+    const server = new OpenCodeAgentServer(
+      () => client,
+      events.event,
+      () => 10_000,
+    );
     return {
       property: fc.asyncProperty(fc.constantFrom(...CALLS), answer, async (call, given) => {
         current = given;

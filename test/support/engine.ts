@@ -49,7 +49,7 @@ export interface EngineWindowOptions {
   /** The clock of the connection. */
   readonly connectionClock?: Clock | undefined;
   readonly tokens?: TokenCounter | undefined;
-  readonly callTimeoutMs?: number | undefined;
+  readonly callTimeoutMs?: (() => number | undefined) | undefined;
   readonly tombstones?: TaskMemoryStore | undefined;
   /** The engine only receives events and ends no turns, because another engine does. */
   readonly followsOnly?: boolean | undefined;
