@@ -13,6 +13,7 @@ import {
 } from "../support/engine.ts";
 import { keepingAborts, replacing } from "../support/mortal-server.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
+import { processIn } from "../support/process.ts";
 import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
@@ -189,10 +190,8 @@ describe("a task's life", () => {
         tools: [{ name: "bash", args: { command: "sleep 300 & echo $! > pid; wait", description: "wait" } }],
       },
     ]);
-    const { readFile } = await import("node:fs/promises");
-    const pid = await until("the tool's process", async () =>
-      Number(await readFile(`${server.directory}/pid`, "utf8")),
-    );
+    const pid = await processIn(`${server.directory}/pid`);
+    assert.notEqual(await startOf(pid), undefined);
     await window.engine.cancel(task.id);
     // One that has ended but whose parent hasn't noticed yet has ended, too.
     await until("the end of the tool's process", async () => (await startOf(pid)) === undefined);

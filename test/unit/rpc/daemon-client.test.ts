@@ -353,7 +353,8 @@ describe("A window's connection to the daemon", () => {
   it("passes on what conversations tell, and opens them again after the daemon crashed", async () => {
     const service = new FakeService();
     const server = await serve(new FakeHost(service));
-    const opened = client().client.open(folder());
+    const { client: window, states } = client();
+    const opened = window.open(folder());
     const told: ConversationMessage[] = [];
     const conversation = await opened.openConversation("ses_task", (message) => told.push(message));
     const question = { type: "earlier", before: "prt_1" } as const;
@@ -367,7 +368,7 @@ describe("A window's connection to the daemon", () => {
     server.dispose();
     const again = new FakeService();
     await serve(new FakeHost(again));
-    await until("the loss to be seen", () => clock.pending > 0);
+    await until("the loss to be seen", () => states.includes("connecting"));
     await clock.advance(0);
     await until("the folder to be opened again", () => again.listeners > 0);
     assert.equal(again.conversations.length, 0);
@@ -624,14 +625,15 @@ describe("A window's connection to the daemon", () => {
     beforeEach(async () => {
       refused = 0;
       const server = await serve(new FakeHost(new FakeService()));
-      const opened = client().client.open(folder());
+      const { client: window, states } = client();
+      const opened = window.open(folder());
       conversation = await opened.openConversation("ses_task", () => undefined);
       server.dispose();
       again = new FakeService();
       const open = again.openConversation.bind(again);
       again.openConversation = refusing;
       await serve(new FakeHost(again));
-      await until("the loss to be seen", () => clock.pending > 0);
+      await until("the loss to be seen", () => states.includes("connecting"));
       await clock.advance(0);
       await until("the folder to be opened again", () => again.listeners > 0);
       again.connect();
