@@ -726,11 +726,14 @@ describe("Forks", () => {
       const transcript = await forks.engine.transcript(id);
       reading.release();
       await forks.ended({ id });
-      const texts = transcript.messages.flatMap(({ parts }) =>
-        parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : [])),
-      );
+      const texts = (): readonly string[] =>
+        transcript.messages.flatMap(({ parts }) =>
+          parts.flatMap((part) => (part.type === "text" && !part.synthetic ? [part.text] : [])),
+        );
+      // It is read again meanwhile, which may take longer than the task.
+      await until("the whole conversation", () => texts().length >= 4);
       transcript.dispose();
-      assert.deepEqual(texts, ["Hi.", "Ho.", carryOn(), "Forked."]);
+      assert.deepEqual(texts(), ["Hi.", "Ho.", carryOn(), "Forked."]);
     });
 
     it("is one task with one conversation when its call is repeated", async () => {
