@@ -15,7 +15,8 @@ export const KEEP_ALIVE_MS = 15_000;
 
 /**
  * Whether another endpoint may be the right one, as that of a folder that is a worktree of another one. If the session
- * belongs to another folder, nothing is done then, and the reply is `not-ours`. Missing in requests of earlier versions.
+ * may belong to another folder, nothing is done then, and the reply is `not-ours`; if it certainly does, in any case.
+ * Missing in requests of earlier versions, which know no such reply.
  */
 const onlyIfOurs = z.optional(z.boolean());
 

@@ -5,6 +5,7 @@ import type { Disposable, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { TaskCommands } from "../engine/task-commands.ts";
 import { isSame } from "../engine/same.ts";
+import type { SessionOwner } from "../engine/server-model.ts";
 import type { KnownTasks, ToolResult } from "../tools/tool.ts";
 import type { FileWrite, ToolCall } from "./tool-call.ts";
 import type { ToolEndpoint } from "./tool-endpoint.ts";
@@ -29,8 +30,8 @@ export interface ToolServiceOptions {
   readonly commands: TaskCommands;
   /** Throws a `Refusal` if the files must not be written now. */
   readonly beginWrite: (write: FileWrite) => void;
-  /** Whether a session belongs to the folder. Rejects with a `ServerFailure` if that can't be read. */
-  readonly isOurs: (sessionID: string) => Promise<boolean>;
+  /** Which folder a session belongs to. Rejects with a `ServerFailure` if that can't be read. */
+  readonly ownerOf: (sessionID: string) => Promise<SessionOwner>;
   /** The folder that the agents work in. */
   readonly directory: string;
   /** The worktrees in which agents of the folder work, too. Read again at each {@link ToolService.update}. */
@@ -168,8 +169,11 @@ export class ToolService implements Disposable {
     return true;
   }
 
-  private async isAnothers({ sessionID, onlyIfOurs = false }: ToolCall | FileWrite): Promise<boolean> {
-    return onlyIfOurs && !(await this.options.isOurs(sessionID));
+  private async isAnothers({ sessionID, onlyIfOurs }: ToolCall | FileWrite): Promise<boolean> {
+    if (onlyIfOurs === undefined) return false;
+    // Nearly all sessions are those of the folder, so a server that doesn't tell stops none of their calls.
+    const owner = await this.options.ownerOf(sessionID).catch(() => "this");
+    return owner === "another" || (onlyIfOurs && owner !== "this");
   }
 }
 

@@ -120,7 +120,7 @@ export class DaemonFolder implements FolderService, Disposable {
         known: engine,
         commands: engine,
         beginWrite: ({ sessionID, paths }) => engine.beginWrite(sessionID, paths),
-        isOurs: (sessionID) => server.isOurs(sessionID),
+        ownerOf: (sessionID) => server.ownerOf(sessionID),
         directory,
         worktrees: () => engine.worktrees.directories(),
         stateFolder,

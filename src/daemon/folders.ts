@@ -225,6 +225,7 @@ export class DaemonFolders {
     // Counted in timer ticks, which pause while the machine sleeps and do not depend on the system clock. The time under
     // earlier daemons counts, too, if they left work.
     let aloneMs = state.hasWork ? Math.min(state.aloneMs, keepMs) : 0;
+    state.setAlone(aloneMs);
     for (;;) {
       await pause(clock, everyMs);
       if (signal.aborted) return;

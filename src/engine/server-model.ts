@@ -362,3 +362,9 @@ export function sessionOf(event: SessionEvent): string {
       return event.sessionID;
   }
 }
+
+/**
+ * Which folder a session belongs to: this one; another one, of which it is an isolated task or was launched in one; or
+ * perhaps another one, as it runs in another directory or doesn't exist.
+ */
+export type SessionOwner = "this" | "another" | "unknown";

@@ -18,6 +18,7 @@ import type {
   ServerEvent,
   Session,
   SessionChanges,
+  SessionOwner,
   SessionStatus,
 } from "../engine/server-model.ts";
 import type { TaskRecord } from "../engine/task.ts";
@@ -150,9 +151,9 @@ export class OpenCodeAgentServer implements AgentServer {
     );
   }
 
-  /** Whether a session belongs to the folder. */
-  isOurs(sessionID: string): Promise<boolean> {
-    return this.directories.belongs(sessionID, (id) => this.session(id));
+  /** Which folder a session belongs to. */
+  ownerOf(sessionID: string): Promise<SessionOwner> {
+    return this.directories.ownerOf(sessionID, (id) => this.session(id));
   }
 
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<Session> {

@@ -112,9 +112,11 @@ export class Link implements Disposable {
 
   /** Makes the server release what it keeps for the folder and its worktrees: agents, language servers, MCP servers. */
   private unload(): void {
-    const { client } = this;
+    const { client, following } = this;
     if (!client) return;
-    for (const directory of [undefined, ...this.options.directories.used()])
+    // A worktree can be open as a folder of its own.
+    const worktrees = this.options.directories.used().filter((one) => !following?.isShared(one));
+    for (const directory of [undefined, ...worktrees])
       // If this fails, it is released when the server ends.
       dispose(client, directory).catch(() => undefined);
   }

@@ -29,6 +29,8 @@ export interface Following extends Disposable {
   /** Also follows the events of this directory. */
   add(directory: string): void;
   remove(directory: string): void;
+  /** Whether others follow the events of this directory, too. */
+  isShared(directory: string): boolean;
 }
 
 /** The event streams of all servers. All followers of a server share one stream. */
@@ -105,6 +107,7 @@ class ServerStream {
       setWatched,
       add,
       remove,
+      isShared: (one) => (this.followers.get(one)?.size ?? 0) > 1,
       dispose: () => {
         if (directories.size === 0) return;
         setWatched(false);

@@ -1,4 +1,4 @@
-import type { Session, SessionEvent } from "../engine/server-model.ts";
+import type { Session, SessionEvent, SessionOwner } from "../engine/server-model.ts";
 import { isActive } from "../engine/task.ts";
 
 /** A session, as far as it matters here. */
@@ -6,6 +6,8 @@ interface KnownSession {
   readonly directory: string;
   /** Whether the engine of this folder is responsible for it. */
   readonly isOurs: boolean;
+  /** Whether it is that of an isolated task, or of what was launched in one. */
+  readonly isIsolated: boolean;
 }
 
 /** What the connection does with worktrees. */
@@ -56,7 +58,13 @@ export class SessionDirectories {
   /** Nothing runs in this worktree any more, and it is about to be removed. */
   async release(directory: string): Promise<void> {
     this.worktrees.delete(directory);
-    await this.connected?.onRelease(directory);
+    try {
+      await this.connected?.onRelease(directory);
+    } catch (error) {
+      // It stays, and something may be launched in it.
+      this.use(directory);
+      throw error;
+    }
   }
 
   /** The sessions among these that belong to the folder, in the same order. */
@@ -67,7 +75,7 @@ export class SessionDirectories {
       const known = visited.get(session.id);
       if (known) return known;
       // Ends the search if broken data makes a session its own ancestor.
-      visited.set(session.id, { directory: session.directory, isOurs: false });
+      visited.set(session.id, { directory: session.directory, isOurs: false, isIsolated: false });
       const parent = listed.get(parentOf(session) ?? "");
       const found = this.keep(session, parent && visit(parent));
       visited.set(session.id, found);
@@ -82,22 +90,25 @@ export class SessionDirectories {
   }
 
   /**
-   * Whether a session belongs to the folder. False if it doesn't exist.
+   * Which folder a session belongs to.
    * @param read reads a session: none is known yet if it was created where no events come from
    */
-  async belongs(
+  async ownerOf(
     sessionID: string,
     read: (sessionID: string) => Promise<Session | undefined>,
-  ): Promise<boolean> {
-    const known = this.known.get(sessionID);
-    if (known) return known.isOurs;
-    const session = await read(sessionID);
-    if (!session) return false;
-    // Also ends the search if broken data makes a session its own ancestor.
-    this.note(session);
-    const parentID = parentOf(session);
-    if (parentID !== undefined) await this.belongs(parentID, read);
-    return this.note(session);
+  ): Promise<SessionOwner> {
+    if (!this.known.has(sessionID)) {
+      const session = await read(sessionID);
+      if (!session) return "unknown";
+      // Also ends the search if broken data makes a session its own ancestor.
+      this.note(session);
+      const parentID = parentOf(session);
+      if (parentID !== undefined) await this.ownerOf(parentID, read);
+      this.note(session);
+    }
+    const { isOurs, isIsolated } = this.known.get(sessionID) ?? {};
+    if (isOurs) return "this";
+    return isIsolated ? "another" : "unknown";
   }
 
   /** Whether an event concerns the folder. */
@@ -110,18 +121,23 @@ export class SessionDirectories {
 
   private keep(session: Session, parent: KnownSession | undefined): KnownSession {
     const { id, directory, task } = session;
-    const found = { directory, isOurs: this.isOurs(session, parent) };
+    const isIsolated = isIsolatedTask(session) || (parent?.directory === directory && parent.isIsolated);
+    const found = { directory, isOurs: this.isOurs(session, parent), isIsolated };
     this.known.set(id, found);
     if (found.isOurs && task.kind === "task" && isActive(task.record)) this.use(directory);
     return found;
   }
 
   /** A session in a worktree belongs to the folder of its parent. Only a task can be in another directory than that. */
-  private isOurs({ directory, task }: Session, parent: KnownSession | undefined): boolean {
-    const isIsolated = task.kind === "task" && task.record.worktree !== undefined;
-    if (parent && (isIsolated || parent.directory === directory)) return parent.isOurs;
-    return !isIsolated && directory === this.folder;
+  private isOurs(session: Session, parent: KnownSession | undefined): boolean {
+    const isIsolated = isIsolatedTask(session);
+    if (parent && (isIsolated || parent.directory === session.directory)) return parent.isOurs;
+    return !isIsolated && session.directory === this.folder;
   }
+}
+
+function isIsolatedTask({ task }: Session): boolean {
+  return task.kind === "task" && task.record.worktree !== undefined;
 }
 
 function parentOf({ parentID, task }: Session): string | undefined {

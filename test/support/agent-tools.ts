@@ -127,6 +127,9 @@ export async function openAgentWindow(
       void endpoint?.setDirectories(directories());
   });
 
+  const isOurs = async (sessionID: string): Promise<boolean> =>
+    (await window.connection.server.ownerOf(sessionID)) === "this";
+
   async function reopen(): Promise<void> {
     endpoint?.dispose();
     endpoint = new ToolEndpoint({
@@ -134,12 +137,12 @@ export async function openAgentWindow(
       directories: directories(),
       server: server.url,
       handle: async (call, signal) => {
-        if (call.onlyIfOurs && !(await window.connection.server.isOurs(call.sessionID))) return undefined;
+        if (call.onlyIfOurs && !(await isOurs(call.sessionID))) return undefined;
         calls.push({ ...call, signal });
         return handle(call, signal, () => carryOut(window.engine, call, signal));
       },
       beginWrite: async ({ sessionID, paths, onlyIfOurs }) => {
-        if (onlyIfOurs && !(await window.connection.server.isOurs(sessionID))) return false;
+        if (onlyIfOurs && !(await isOurs(sessionID))) return false;
         window.engine.beginWrite(sessionID, paths);
         return true;
       },

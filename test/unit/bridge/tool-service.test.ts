@@ -12,7 +12,8 @@ import { RETRY_MS, ToolService } from "../../../src/bridge/tool-service.ts";
 import { publishEntry, readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
 import { ConnectionError, type ConnectionState } from "../../../src/engine/connection.ts";
 import { Emitter } from "../../../src/engine/event.ts";
-import type { Clock } from "../../../src/engine/ports.ts";
+import { ServerFailure, type Clock } from "../../../src/engine/ports.ts";
+import { sentence } from "../../../src/engine/sentence.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { addRunningTasks, memoryEngine } from "../../bench/support/memory-engine.ts";
 import { realClock } from "../../support/engine.ts";
@@ -45,6 +46,8 @@ describe("a window's tools, served to OpenCode", () => {
   let errors: string[];
   let writes: FileWrite[];
   let theirs: string[];
+  /** In a worktree of another folder. */
+  let isolated: string | undefined;
   let clock: Clock;
   let changes: Emitter<void>;
   let state: ConnectionState;
@@ -60,6 +63,7 @@ describe("a window's tools, served to OpenCode", () => {
     errors = [];
     writes = [];
     theirs = [];
+    isolated = undefined;
     clock = realClock;
     changes = new Emitter(() => undefined);
     state = { kind: "disconnected" };
@@ -84,7 +88,11 @@ describe("a window's tools, served to OpenCode", () => {
       known: engine,
       commands: engine,
       beginWrite: (write) => void writes.push(write),
-      isOurs: async (sessionID) => !theirs.includes(sessionID),
+      ownerOf: async (sessionID) => {
+        if (sessionID === "ses_unread")
+          throw new ServerFailure("GET /session", "unreachable", sentence("No."));
+        return sessionID === isolated ? "another" : theirs.includes(sessionID) ? "unknown" : "this";
+      },
       directory,
       worktrees: () => worktrees,
       stateFolder,
@@ -292,7 +300,19 @@ describe("a window's tools, served to OpenCode", () => {
     assert.equal((await send(FILE_WRITE_PATH, write)).type, "result");
     assert.deepEqual(writes, [write]);
     assert.equal((await cancel({})).type, "result");
-    assert.equal((await call("asyncagents_list", "ses_ours", {}, null, onlyIfOurs)).type, "result");
+    for (const id of ["ses_ours", "ses_unread"])
+      assert.equal((await call("asyncagents_list", id, {}, null, onlyIfOurs)).type, "result");
+  });
+
+  it("leave what an isolated task of another folder asks for to that one, even if it isn't served", async () => {
+    serve();
+    become(connected(FIRST));
+    await entryFor(FIRST);
+    isolated = "ses_isolated";
+    const list = (more: object) => call("asyncagents_list", "ses_isolated", {}, null, more);
+    for (const onlyIfOurs of [true, false])
+      assert.deepEqual(await list({ onlyIfOurs }), { type: "not-ours" });
+    assert.equal((await list({})).type, "result", "a call of an earlier version");
   });
 
   it("refuse unknown tools", async () => {

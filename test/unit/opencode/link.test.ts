@@ -19,6 +19,7 @@ function linkTo(
   server: Pick<Attachment, "own" | "running">,
   options: Pick<LinkOptions, "clock" | "dispatch">,
   directories = new SessionDirectories(),
+  events = new ServerEvents(options.clock),
 ): Link {
   const nothing = (): void => undefined;
   return new Link({
@@ -26,7 +27,7 @@ function linkTo(
     attachment: { ...server, loadTimeoutMs: 1_000, leave: nothing, finish: nothing },
     directory: "/work",
     directories,
-    events: new ServerEvents(options.clock),
+    events,
     logger: silentLogger,
     onPayload: nothing,
   });
@@ -154,14 +155,18 @@ describe("The link to a server that responds", () => {
   });
 
   /** A link whose events arrive. */
-  async function opened(own: boolean, directories?: SessionDirectories): Promise<void> {
+  async function opened(
+    own: boolean,
+    directories?: SessionDirectories,
+    events?: ServerEvents,
+  ): Promise<void> {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const running = () => Promise.resolve({ url, username: "opencode" });
     const dispatch = (action: ConnectionAction): void => {
       actions.push(action);
       if (action.type === "failed") link.dispose();
     };
-    link = linkTo({ own, running }, { clock, dispatch }, directories);
+    link = linkTo({ own, running }, { clock, dispatch }, directories, events);
     await until("the events", () => link.client && actions.at(-1)?.type === "opened");
   }
 
@@ -196,6 +201,24 @@ describe("The link to a server that responds", () => {
     link.finish();
     await until("the releases", () => released.length === 2);
     assert.deepEqual(released.sort(), ["/tree", "/work"]);
+  });
+
+  it("doesn't release a worktree that is also open as a folder when it finishes", async () => {
+    const events = new ServerEvents(clock);
+    await opened(true, undefined, events);
+    // In reality, this is a link whose folder it is.
+    link.add("/tree");
+    const other = link;
+    const directories = new SessionDirectories();
+    directories.setFolder("/work");
+    directories.use("/tree");
+    directories.use("/another");
+    actions = [];
+    await opened(true, directories, events);
+    link.finish();
+    await until("the releases", () => released.length === 2);
+    other.dispose();
+    assert.deepEqual(released.sort(), ["/another", "/work"]);
   });
 
   it("doesn't count a worktree as released if the server refuses to, and says so", async () => {

@@ -79,23 +79,34 @@ describe("the directories of sessions", () => {
         session("below inner", WORKTREE, "inner"),
         session("inner", WORKTREE, "task"),
         session("root", FOLDER),
+        isolated("others", "theirs"),
+        session("theirs", "/elsewhere"),
+        session("below others", WORKTREE, "others"),
         session("a", WORKTREE, "b"),
         session("b", WORKTREE, "a"),
       ].map((one) => [one.id, one]),
     );
     const read: string[] = [];
-    const belongs = (id: string) =>
-      directories.belongs(id, async (asked) => {
+    const ownerOf = (id: string) =>
+      directories.ownerOf(id, async (asked) => {
         read.push(asked);
         return server.get(asked);
       });
     ours(isolated("task", "parent"), session("parent", FOLDER));
-    assert.deepEqual([await belongs("task"), await belongs("parent"), read], [true, true, []]);
-    const found: Record<string, boolean> = {};
-    for (const id of ["below inner", "below own", "root", "a", "none"]) found[id] = await belongs(id);
-    assert.deepEqual(found, { "below inner": true, "below own": false, root: true, a: false, none: false });
+    assert.deepEqual([await ownerOf("task"), await ownerOf("parent"), read], ["this", "this", []]);
+    const found: Record<string, string> = {};
+    for (const id of ["below inner", "below own", "below others", "root", "a", "none"])
+      found[id] = await ownerOf(id);
+    assert.deepEqual(found, {
+      "below inner": "this",
+      "below own": "unknown",
+      "below others": "another",
+      root: "this",
+      a: "unknown",
+      none: "unknown",
+    });
     read.length = 0;
-    assert.deepEqual([await belongs("inner"), await belongs("own"), read], [true, false, []]);
+    assert.deepEqual([await ownerOf("inner"), await ownerOf("others"), read], ["this", "another", []]);
   });
 
   it("a worktree is used while something may be running in it", async () => {
@@ -107,6 +118,17 @@ describe("the directories of sessions", () => {
     assert.deepEqual([directories.used(), used], [[WORKTREE], [WORKTREE]]);
     await directories.release(WORKTREE);
     assert.deepEqual([directories.used(), released], [[], [WORKTREE]]);
+  });
+
+  it("a worktree that the server doesn't release stays in use", async () => {
+    directories = new SessionDirectories({
+      onUse: (directory) => void used.push(directory),
+      onRelease: () => Promise.reject(new Error("No.")),
+    });
+    directories.setFolder(FOLDER);
+    directories.use(WORKTREE);
+    await assert.rejects(directories.release(WORKTREE), /No\./);
+    assert.deepEqual([directories.used(), used], [[WORKTREE], [WORKTREE, WORKTREE]]);
   });
 
   it("events of sessions that do not belong to the folder are ignored", () => {
