@@ -21,7 +21,7 @@ const UPDATE_DELAY_MS = 50;
 /** How long a clicked row may take to be redrawn. */
 const SELECTION_MS = 2_000;
 /** How long the editor may take to draw the rows that it asked for, in milliseconds. */
-const REDRAW_MS = 300;
+const REDRAW_MS = 500;
 
 /** How many tasks a filter covers, how many it shows, and how many that wait for the user it hides. */
 interface Filtered {
@@ -161,11 +161,6 @@ export class TaskView implements vscode.Disposable {
     return this.tree.existing(this.reported);
   }
 
-  /** Whether the editor may be drawing the rows that it asked for. */
-  private get isDrawing(): boolean {
-    return Date.now() - this.tree.reads.lastAt < REDRAW_MS;
-  }
-
   private useSelection(): void {
     const { folders } = this.parts;
     this.reported = this.selection;
@@ -196,20 +191,23 @@ export class TaskView implements vscode.Disposable {
     const selected = (): string => view.selection.map(rowID).join();
     let before = selected();
     const toSelect = (this.toSelect = {});
-    let wasDrawing = false;
+    let revealedAt = 0;
     for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
       const node = tree.node(taskID);
       // For a row that a filter hides, the editor would ask for the children of collapsed rows.
       if (tree.existing([node]).length === 0) return;
       const isSelected = selected() === taskID;
+      const now = Date.now();
+      // A redraw that is in progress drops the selection, which the editor doesn't report.
+      const isDropped = tree.reads.lastAt > revealedAt - REDRAW_MS;
       const isLast = waited + UPDATE_DELAY_MS >= SELECTION_MS;
+      const isDrawn = now - tree.reads.lastAt > REDRAW_MS || isLast;
       // By now the user may have left the view.
-      if (waited === 0 || (view.visible && (!isSelected || (wasDrawing && (isLast || !this.isDrawing))))) {
+      if (waited === 0 || (view.visible && (!isSelected || (isDropped && isDrawn)))) {
+        revealedAt = now;
         // The row may be gone before the editor gets there.
         await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
-        // A redraw that is in progress drops the selection, which the editor doesn't report.
-        wasDrawing = this.isDrawing;
-      } else if (wasVisible && isSelected && !wasDrawing) return;
+      } else if (wasVisible && isSelected && !isDropped) return;
       await pause();
       const selection = selected();
       // Once the row was selected, any other one is the user's choice.
