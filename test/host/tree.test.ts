@@ -621,6 +621,22 @@ describe("the tree", () => {
     assert.deepEqual(focused, [false, true, true]);
   });
 
+  it("selects a row though the editor draws the one that was selected before first, in a view that was hidden", async () => {
+    const [id, other] = [await add("Find the bug"), await add("Fix it")];
+    const { shown, view, select, revealed } = showView(await openFolder(engine, session));
+    select([shown.tree.node(other)]);
+    // The rows of a hidden view are drawn again when it opens.
+    view.selection = [];
+    const { reveal } = view;
+    view.reveal = async (node, options) => {
+      await reveal(node, options);
+      view.visible = true;
+      if (revealed.length === 1) view.selection = [shown.tree.node(other)];
+    };
+    await shown.reveal(id);
+    assert.equal(shown.selectedID, id);
+  });
+
   it("selects no row again once the user has selected another one, or left the view", async () => {
     const [id, other] = [await add("Find the bug"), await add("Fix it")];
     const { shown, view, select, revealed } = showView(await openFolder(engine, session));

@@ -20,6 +20,7 @@ export const TASK_VIEW = "asyncagents.tasks";
 const UPDATE_DELAY_MS = 50;
 /** How long a clicked row may take to be redrawn. */
 const SELECTION_MS = 2_000;
+const LAST_MS = SELECTION_MS - UPDATE_DELAY_MS;
 /** How long the editor may take to draw the rows that it asked for, in milliseconds. */
 const REDRAW_MS = 500;
 
@@ -188,8 +189,9 @@ export class TaskView implements vscode.Disposable {
     this.tree.fireMoved();
     const { view, tree } = this;
     const wasVisible = view.visible;
-    const selected = (): string => view.selection.map(rowID).join();
-    let before = selected();
+    const selected = (rows = view.selection): string => rows.map(rowID).join();
+    // While its rows are drawn, as when it opens, the view itself knows no selection.
+    let before = selected(this.selection);
     const toSelect = (this.toSelect = {});
     let revealedAt = 0;
     for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
@@ -198,10 +200,10 @@ export class TaskView implements vscode.Disposable {
       if (tree.existing([node]).length === 0) return;
       const isSelected = selected() === taskID;
       const now = Date.now();
+      const { lastAt } = tree.reads;
       // A redraw that is in progress drops the selection, which the editor doesn't report.
-      const isDropped = tree.reads.lastAt > revealedAt - REDRAW_MS;
-      const isLast = waited + UPDATE_DELAY_MS >= SELECTION_MS;
-      const isDrawn = now - tree.reads.lastAt > REDRAW_MS || isLast;
+      const isDropped = lastAt > revealedAt - REDRAW_MS;
+      const isDrawn = now - lastAt > REDRAW_MS || waited >= LAST_MS;
       // By now the user may have left the view.
       if (waited === 0 || (view.visible && (!isSelected || (isDropped && isDrawn)))) {
         revealedAt = now;
