@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { FrameLocator, Locator, Page } from "playwright-core";
 import { endBackground } from "../../support/background.ts";
@@ -92,8 +92,9 @@ export async function startWorkbench(options: WorkbenchOptions = {}): Promise<Wo
 /** Whether tests take pictures, which are only for people to look at: no test depends on them. */
 export const picturesWanted = process.env["TEST_PICTURES"] === "all";
 
-/** What VS Code shows in front of everything else. */
-const MESSAGES = ".notification-list-item, .monaco-dialog-box, .quick-input-widget, .monaco-menu";
+/** What VS Code shows in front of everything else, and where there are no rows. */
+const MESSAGES =
+  ".notification-list-item, .monaco-dialog-box, .quick-input-widget, .monaco-menu, .welcome-view, .tab.active";
 
 /**
  * Fixes the variable from which VS Code reads its language; otherwise VS Code overwrites it without a language pack.
@@ -502,12 +503,24 @@ export class Workbench {
         rows.map(
           (row) =>
             (row.getAttribute("aria-label") ?? "") +
-            (row.getAttribute("aria-expanded") === "false" ? " (collapsed)" : ""),
+            (row.getAttribute("aria-expanded") === "false" ? " (collapsed)" : "") +
+            (row.getAttribute("aria-selected") === "true" ? " (selected)" : ""),
         ),
       )),
       ...(await this.page.locator(MESSAGES).filter({ visible: true }).allInnerTexts()),
     ];
-    if (test.err) test.err.message += `\nThe window showed:\n${shown.join("\n")}`;
+    if (test.err)
+      test.err.message += `\nThe window showed:\n${shown.join("\n")}\nThe log ended with:\n${this.endOfLog()}`;
+  }
+
+  /** The last lines of what the extension has logged in the newest window. */
+  private endOfLog(): string {
+    const logs = join(this.userDirectory, "logs");
+    const files = readdirSync(logs, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith("Async Agents.log"))
+      .map((file) => join(logs, file))
+      .sort((one, other) => statSync(one).mtimeMs - statSync(other).mtimeMs);
+    return readFileSync(files.at(-1) ?? "", "utf8").trimEnd().split("\n").slice(-20).join("\n");
   }
 
   /** Closes the window; background work continues. */
