@@ -36,7 +36,8 @@ export async function endAll(stateFolder: string): Promise<void> {
   );
 }
 
-function stateFolderOf(home: string, env: Env): string {
+/** Where the processes of this home keep their state and their log. */
+export function stateFolderOf(home: string, env: Env = hermeticEnv(home)): string {
   return defaultStateFolder({ platform: process.platform, env, home });
 }
 

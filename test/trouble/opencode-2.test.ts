@@ -85,6 +85,8 @@ describe("where OpenCode 2 is installed", () => {
       await isReady();
 
       await workbench.changeSettings({ "asyncagents.server.ownDatabase": false });
+      // The tasks of the shared one are back, also in the next window.
+      await workbench.treeItem("Say hello").waitFor();
       await workbench.reload();
       await workbench.openView();
       await workbench.treeItem("Say hello").waitFor();

@@ -23,8 +23,10 @@ const quietSettings = {
   "workbench.enableExperiments": false,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.editor.useModal": "off",
-  // Keeps text that is inserted into an editor unchanged.
+  // Keep text that is inserted into an editor, or replaces what is selected there, unchanged.
   "editor.autoClosingBrackets": "never",
+  "editor.autoClosingQuotes": "never",
+  "editor.autoSurround": "never",
   "telemetry.telemetryLevel": "off",
   "extensions.autoUpdate": false,
   "extensions.autoCheckUpdates": false,

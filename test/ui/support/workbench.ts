@@ -1,7 +1,7 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { FrameLocator, Locator, Page } from "playwright-core";
-import { endBackground } from "../../support/background.ts";
+import { endBackground, stateFolderOf } from "../../support/background.ts";
 import { repository } from "../../support/extension-host.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -510,17 +510,20 @@ export class Workbench {
       ...(await this.page.locator(MESSAGES).filter({ visible: true }).allInnerTexts()),
     ];
     if (test.err)
-      test.err.message += `\nThe window showed:\n${shown.join("\n")}\nThe log ended with:\n${this.endOfLog()}`;
+      test.err.message += `\nThe window showed:\n${shown.join("\n")}\nThe logs ended with:\n${this.endOfLogs()}`;
   }
 
-  /** The last lines of what the extension has logged in the newest window. */
-  private endOfLog(): string {
-    const logs = join(this.userDirectory, "logs");
-    const files = readdirSync(logs, { recursive: true, encoding: "utf8" })
+  /** The last lines of what the newest window and the background process have logged. */
+  private endOfLogs(): string {
+    const folder = join(this.userDirectory, "logs");
+    const windows = readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith("Async Agents.log"))
-      .map((file) => join(logs, file))
-      .sort((one, other) => statSync(one).mtimeMs - statSync(other).mtimeMs);
-    return readFileSync(files.at(-1) ?? "", "utf8").trimEnd().split("\n").slice(-20).join("\n");
+      .map((file) => join(folder, file))
+      .sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs);
+    const background = this.home === undefined ? [] : [join(stateFolderOf(this.home), "daemon.log")];
+    return [...windows.slice(0, 1), ...background.filter((file) => existsSync(file))]
+      .map((file) => readFileSync(file, "utf8").trimEnd().split("\n").slice(-12).join("\n"))
+      .join("\n");
   }
 
   /** Closes the window; background work continues. */
@@ -593,9 +596,12 @@ export class Workbench {
     await this.runCommand("Preferences: Open Remote Settings (JSON)");
     const editor = this.page.locator(".editor-instance .monaco-editor.focused").first();
     await editor.waitFor();
+    const text = userSettings(settings);
     await this.press("Control+A");
-    await this.page.keyboard.insertText(userSettings(settings));
+    await this.page.keyboard.insertText(text);
     await this.press("Control+S");
+    const file = join(this.userDirectory, "Machine", "settings.json");
+    await until("exactly these settings", () => readFileSync(file, "utf8") === text);
     await this.page.locator(".tab.active:not(.dirty)", { hasText: "settings.json" }).waitFor();
     await this.runCommand("View: Close Editor");
     await editor.waitFor({ state: "detached" });
