@@ -53,7 +53,7 @@ export class TaskView implements vscode.Disposable {
   private followedID: string | undefined;
   private formerRows = "";
   /** The selection that is being made; a newer one replaces it. */
-  private toSelect: object | undefined;
+  private toSelect: { readonly taskID: string } | undefined;
   /** Rows to expand once the view is visible. */
   private readonly toOpen = new Set<ChildNode>();
   readonly id = TASK_VIEW;
@@ -170,6 +170,8 @@ export class TaskView implements vscode.Disposable {
     if (rows !== "" && rows !== this.formerRows) {
       this.formerRows = rows;
       this.followedID = undefined;
+      // Any other row is the user's choice.
+      if (rows !== this.toSelect?.taskID) this.toSelect = undefined;
     }
     folders.use(folderOf(folders, this.reported[0]));
     this.updateSelectionKeys();
@@ -182,41 +184,39 @@ export class TaskView implements vscode.Disposable {
   /**
    * Reveals a task, opening the view if necessary, and selects it until the editor keeps it selected: rows that are being
    * redrawn can't be selected, and a hidden view is redrawn when it opens, of which the editor tells late. Takes the focus
-   * only if requested.
+   * only if requested, and once.
    */
   async reveal(taskID: string, { focus } = { focus: false }): Promise<void> {
-    // The editor finds a top-level row only after it was notified of it.
-    this.tree.fireMoved();
     const { view, tree } = this;
+    // The editor finds a top-level row only after it was notified of it.
+    tree.fireMoved();
     const wasVisible = view.visible;
-    const selected = (rows = view.selection): string => rows.map(rowID).join();
-    // While its rows are drawn, as when it opens, the view itself knows no selection.
-    let before = selected(this.selection);
-    const toSelect = (this.toSelect = {});
+    const toSelect = (this.toSelect = { taskID });
+    let takesFocus = focus;
     let revealedAt = 0;
     for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
       const node = tree.node(taskID);
       // For a row that a filter hides, the editor would ask for the children of collapsed rows.
-      if (tree.existing([node]).length === 0) return;
-      const isSelected = selected() === taskID;
-      const now = Date.now();
+      if (tree.existing([node]).length === 0) break;
+      const isSelected = view.selection.map(rowID).join() === taskID;
       const { lastAt } = tree.reads;
+      const now = Date.now();
       // A redraw that is in progress drops the selection, which the editor doesn't report.
       const isDropped = lastAt > revealedAt - REDRAW_MS;
       const isDrawn = now - lastAt > REDRAW_MS || waited >= LAST_MS;
       // By now the user may have left the view.
       if (waited === 0 || (view.visible && (!isSelected || (isDropped && isDrawn)))) {
         revealedAt = now;
-        // The row may be gone before the editor gets there.
-        await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
-      } else if (wasVisible && isSelected && !isDropped) return;
+        await view.reveal(node, { focus: takesFocus, select: true }).then(
+          () => (takesFocus = false),
+          // The row may be gone before the editor gets there.
+          () => undefined,
+        );
+      } else if (wasVisible && isSelected && !isDropped) break;
       await pause();
-      const selection = selected();
-      // Once the row was selected, any other one is the user's choice.
-      if (selection === taskID) before = "";
-      else if (selection !== "" && selection !== before) return;
       if (this.toSelect !== toSelect) return;
     }
+    this.toSelect = undefined;
   }
 
   /**
@@ -225,7 +225,7 @@ export class TaskView implements vscode.Disposable {
    */
   follow(taskID: string): void {
     this.followedID = taskID;
-    // A row that was revealed before no longer gets the focus.
+    if (this.toSelect?.taskID === taskID) return;
     this.toSelect = undefined;
     const child = this.parts.known.child(taskID);
     if (!child || isCleared(child)) return;

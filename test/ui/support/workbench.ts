@@ -139,9 +139,19 @@ export class Workbench {
 
   /** Reloads the window with VS Code's command, which keeps open editors; `open` would lose them. */
   async reload(): Promise<void> {
-    // Begins before the command is run, which takes a while.
-    const loading = this.page.waitForEvent("domcontentloaded", { timeout: 120_000 });
-    await Promise.all([loading, this.runCommand("Developer: Reload Window")]);
+    await until(
+      "the window to reload",
+      async () => {
+        const command = await this.findCommand("Developer: Reload Window");
+        if (!command) return false;
+        const loading = done(this.page.waitForEvent("domcontentloaded", { timeout: 30_000 }));
+        // If the page goes before the end of the click is known, the click counts as failed: once more, and the window
+        // would reload again, perhaps before it has restored what was open.
+        await done(command.click({ timeout: 15_000 }));
+        return loading;
+      },
+      120_000,
+    );
     await this.loaded();
   }
 
@@ -207,22 +217,28 @@ export class Workbench {
    * page that is loading in an editor may close the palette by taking the focus.
    */
   async runCommand(title: string): Promise<void> {
-    const command = this.quickInput.items.filter({ hasText: title }).first();
-    await until(
+    const command = await until(
       `the palette to run "${title}"`,
       async () => {
-        await this.press("F1");
-        if (!(await isThere(this.quickInput.input))) return false;
-        // The short timeout is for a box that closes at this moment.
-        await this.quickInput.input.fill(`>${title}`, { timeout: 3_000 });
+        const found = await this.findCommand(title);
         // Time enough for a busy window: a click that is given up may still run the command, and then it runs twice.
-        if (await isThere(command)) return done(command.click({ timeout: 15_000 }));
-        await this.quickInput.cancel();
-        return false;
+        return found && (await done(found.click({ timeout: 15_000 }))) && found;
       },
       60_000,
     );
     await command.waitFor({ state: "hidden" });
+  }
+
+  /** The row of a command in the palette, if it is listed this time. */
+  private async findCommand(title: string): Promise<Locator | undefined> {
+    const command = this.quickInput.items.filter({ hasText: title }).first();
+    await this.press("F1");
+    if (!(await isThere(this.quickInput.input))) return undefined;
+    // The short timeout is for a box that closes at this moment.
+    await this.quickInput.input.fill(`>${title}`, { timeout: 3_000 });
+    if (await isThere(command)) return command;
+    await this.quickInput.cancel();
+    return undefined;
   }
 
   /** Shows the view of the tasks. Retries, because the click closes a view that the window has just restored. */
@@ -597,11 +613,15 @@ export class Workbench {
     const editor = this.page.locator(".editor-instance .monaco-editor.focused").first();
     await editor.waitFor();
     const text = userSettings(settings);
-    await this.press("Control+A");
-    await this.page.keyboard.insertText(text);
-    await this.press("Control+S");
     const file = join(this.userDirectory, "Machine", "settings.json");
-    await until("exactly these settings", () => readFileSync(file, "utf8") === text);
+    const isWritten = (): boolean => readFileSync(file, "utf8") === text;
+    // The text is read from the disk again if the extension has just changed it, and then nothing is selected.
+    await until("exactly these settings to be written", async () => {
+      await this.press("Control+A");
+      await this.page.keyboard.insertText(text);
+      await this.press("Control+S");
+      return done(until("them", isWritten, 5_000));
+    });
     await this.page.locator(".tab.active:not(.dirty)", { hasText: "settings.json" }).waitFor();
     await this.runCommand("View: Close Editor");
     await editor.waitFor({ state: "detached" });
@@ -626,7 +646,7 @@ function isThere(locator: Locator): Promise<boolean> {
   return done(locator.waitFor({ timeout: 3_000 }));
 }
 
-function done(action: Promise<void>): Promise<boolean> {
+function done(action: Promise<unknown>): Promise<boolean> {
   return action.then(
     () => true,
     () => false,
