@@ -184,7 +184,7 @@ export class TaskView implements vscode.Disposable {
   /**
    * Reveals a task, opening the view if necessary, and selects it until the editor keeps it selected: rows that are being
    * redrawn can't be selected, and a hidden view is redrawn when it opens, of which the editor tells late. Takes the focus
-   * only if requested, and once.
+   * only if requested.
    */
   async reveal(taskID: string, { focus } = { focus: false }): Promise<void> {
     const { view, tree } = this;
@@ -192,7 +192,6 @@ export class TaskView implements vscode.Disposable {
     tree.fireMoved();
     const wasVisible = view.visible;
     const toSelect = (this.toSelect = { taskID });
-    let takesFocus = focus;
     let revealedAt = 0;
     for (let waited = 0; waited < SELECTION_MS; waited += UPDATE_DELAY_MS) {
       const node = tree.node(taskID);
@@ -207,11 +206,8 @@ export class TaskView implements vscode.Disposable {
       // By now the user may have left the view.
       if (waited === 0 || (view.visible && (!isSelected || (isDropped && isDrawn)))) {
         revealedAt = now;
-        await view.reveal(node, { focus: takesFocus, select: true }).then(
-          () => (takesFocus = false),
-          // The row may be gone before the editor gets there.
-          () => undefined,
-        );
+        // The row may be gone before the editor gets there.
+        await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
       } else if (wasVisible && isSelected && !isDropped) break;
       await pause();
       if (this.toSelect !== toSelect) return;
@@ -225,7 +221,7 @@ export class TaskView implements vscode.Disposable {
    */
   follow(taskID: string): void {
     this.followedID = taskID;
-    if (this.toSelect?.taskID === taskID) return;
+    // A row that was revealed before no longer gets the focus.
     this.toSelect = undefined;
     const child = this.parts.known.child(taskID);
     if (!child || isCleared(child)) return;
