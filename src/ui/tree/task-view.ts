@@ -20,6 +20,7 @@ export const TASK_VIEW = "asyncagents.tasks";
 const UPDATE_DELAY_MS = 50;
 /** How long a clicked row may take to be redrawn. */
 const SELECTION_MS = 2_000;
+/** When a row is selected for the last time, in milliseconds. */
 const LAST_MS = SELECTION_MS - UPDATE_DELAY_MS;
 /** How long the editor may take to draw the rows that it asked for, in milliseconds. */
 const REDRAW_MS = 500;

@@ -614,14 +614,10 @@ export class Workbench {
     await editor.waitFor();
     const text = userSettings(settings);
     const file = join(this.userDirectory, "Machine", "settings.json");
-    const isWritten = (): boolean => readFileSync(file, "utf8") === text;
-    // The text is read from the disk again if the extension has just changed it, and then nothing is selected.
-    await until("exactly these settings to be written", async () => {
-      await this.press("Control+A");
-      await this.page.keyboard.insertText(text);
-      await this.press("Control+S");
-      return done(until("them", isWritten, 5_000));
-    });
+    await this.press("Control+A");
+    await this.page.keyboard.insertText(text);
+    await this.press("Control+S");
+    await until("exactly these settings", () => readFileSync(file, "utf8") === text);
     await this.page.locator(".tab.active:not(.dirty)", { hasText: "settings.json" }).waitFor();
     await this.runCommand("View: Close Editor");
     await editor.waitFor({ state: "detached" });
