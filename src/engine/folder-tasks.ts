@@ -42,8 +42,8 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
 
   /** The tasks of a session, the oldest first. Leaves out cleared tasks, and all tasks of an archived session. */
   list(parentSessionID: string): readonly Task[] {
-    if (this.isArchived(parentSessionID)) return [];
-    return oldestFirst(this.tasks.childrenOf(parentSessionID).filter(isListed));
+    const tasks = this.tasks.childrenOf(parentSessionID).filter(isListed);
+    return tasks.length === 0 || this.isArchived(parentSessionID) ? [] : oldestFirst(tasks);
   }
 
   /** The cleared tasks of a session, the last cleared first. None of an archived session. */
@@ -57,9 +57,9 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
   /** The children of a session, the oldest first: its tasks except cleared ones, and subagents that are not tasks. */
   children(sessionID: string): readonly Child[] {
     const tasks = this.list(sessionID);
-    if (this.isArchived(sessionID)) return tasks;
     const subagents = this.subagents.childrenOf(sessionID);
-    return subagents.length === 0 ? tasks : oldestFirst<Child>([...tasks, ...subagents]);
+    if (subagents.length === 0 || this.isArchived(sessionID)) return tasks;
+    return oldestFirst<Child>([...tasks, ...subagents]);
   }
 
   /** The task or subagent with this session ID. */

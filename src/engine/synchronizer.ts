@@ -214,6 +214,14 @@ export class Synchronizer implements Disposable {
     const { registry, subagents, requests, turns, ending, notices, confirmed, transcripts } = this.parts;
     turns.hear();
     if (event.type === "heartbeat") return;
+    // Most events by far are these, which only continue a text.
+    if (event.type === "part-delta") {
+      transcripts.accept(event);
+      const entry = registry.entry(event.sessionID);
+      if (entry) turns.accept(entry, event);
+      else subagents.accept(event);
+      return;
+    }
     this.parts.collisions.accept(event);
     this.parts.predictions.accept(event);
     if (event.type === "session-changed") {

@@ -35,19 +35,18 @@ export function arrange(family: Family, children: readonly Child[], order: SortO
   const sorted = children
     .map((child) => ({ child, state: stateWithDescendants(family, child) }))
     .sort((a, b) => compareChildren(a.child, b.child, order, [a.state, b.state]));
-  const batches = new Map<string, Task[]>();
   const rows: (Child | { readonly batchID: string; readonly members: Task[] })[] = [];
+  const places = new Map<string, number>();
   for (const { child } of sorted) {
-    const batch = isTask(child) ? batches.get(child.batchID) : undefined;
-    if (!isTask(child)) rows.push(child);
-    else if (batch) batch.push(child);
-    else {
-      const members = [child];
-      batches.set(child.batchID, members);
-      rows.push({ batchID: child.batchID, members });
-    }
+    const place = isTask(child) ? places.get(child.batchID) : undefined;
+    const first = place === undefined ? undefined : rows[place];
+    if (!isTask(child) || place === undefined || first === undefined) {
+      if (isTask(child)) places.set(child.batchID, rows.length);
+      rows.push(child);
+    } else if ("members" in first) first.members.push(child);
+    else if (isTask(first)) rows[place] = { batchID: child.batchID, members: [first, child] };
   }
-  return rows.map((row) => ("members" in row && row.members.length === 1 ? (row.members[0] ?? row) : row));
+  return rows;
 }
 
 /** Negative if `a` comes first. 0 only for two versions of one child whose place is the same. */

@@ -99,10 +99,11 @@ export function countDescendants(family: Family, sessionIDs: readonly string[]):
 
 /** The state of a child, or of its descendants if that needs more attention. */
 export function stateWithDescendants(family: Family, child: Child): ChildState {
-  const { waiting, running } = countDescendants(family, [child.id]);
   const own = stateOf(child);
-  if (waiting > 0) return "waiting";
-  return running > 0 && own !== "waiting" ? "running" : own;
+  if (own === "waiting") return own;
+  const below = descendants(family, child.id);
+  if (below.some(waitsForUser)) return "waiting";
+  return below.some(isRunning) ? "running" : own;
 }
 
 /** The running descendants of a session. */
