@@ -13,7 +13,8 @@ import { activationTime, ourName, tallViewport } from "./support/editor.ts";
 import { median } from "./support/measure.ts";
 import { Report } from "./support/report.ts";
 
-const WINDOWS = 5;
+/** Many, because a window that starts is so busy that the times of two of them differ by more than ours. */
+const WINDOWS = 15;
 const PROBE_FILE = "ACTIVATION_PROBE_FILE";
 
 /** Records what is started in the extension host, which all extensions share. */
@@ -47,7 +48,9 @@ for (let count = 0; count < WINDOWS; count++) await openWindow();
 const report = new Report("activation");
 report.figures("empty extension", "ms", empty);
 report.figures("this extension", "ms", ours);
-report.budget({ what: "this extension - empty", value: median(ours) - median(empty), limit: 20, unit: "ms" });
+const beyond = ours.map((time, window) => time - (empty[window] ?? NaN));
+report.figures("this extension - empty", "ms", beyond);
+report.budget({ what: "this extension - empty", value: median(beyond), limit: 20, unit: "ms" });
 report.budget({ what: "processes and connections", value: started.length, limit: 0, unit: "" });
 report.finish();
 for (const each of started) console.log(each);

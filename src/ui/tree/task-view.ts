@@ -131,7 +131,8 @@ export class TaskView implements vscode.Disposable {
       vscode.workspace.onDidGrantWorkspaceTrust(update),
     );
     this.tree.setVisible(view.visible);
-    this.update();
+    // After the activation, in which other extensions wait.
+    this.pendingUpdate = setTimeout(update);
   }
 
   /** The task or subagent whose row was clicked. Waits while rows are redrawn, when the editor reports no selection. */
