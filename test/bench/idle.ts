@@ -11,7 +11,7 @@ import { Report } from "./support/report.ts";
 
 const REQUESTS_OVER_MS = 16_000;
 const CPU_OVER_MS = 20_000;
-/** By then the effects of starting are over: in the first seconds, a server takes two to four times as much. */
+/** By then the effects of starting are over. */
 const SETTLE_MS = 10_000;
 const ROUNDS = 5;
 const defaults = { pollInterval: 5_000, stallWarning: 120_000 };
