@@ -14,15 +14,19 @@ const CPU_OVER_MS = 20_000;
 /** By then the effects of starting are over. */
 const SETTLE_MS = 10_000;
 const ROUNDS = 5;
+/** One idle server differs from the next, and from itself a minute later, by a third. */
+const SERVERS = 8;
 const defaults = { pollInterval: 5_000, stallWarning: 120_000 };
 const silence = script([{ hang: true }]);
 
 if (process.platform !== "linux")
   throw new Error("The CPU time of a process is read from /proc, so on Linux alone.");
 const model = await startScriptedModel({ fallback: () => ({ text: "Done." }) });
-const servers = await Promise.all([startOpenCode({ model }), startOpenCode({ model })]);
+const servers = await Promise.all(Array.from({ length: SERVERS }, () => startOpenCode({ model })));
+const [first] = servers;
+if (!first) throw new Error("There is no server.");
 
-const unasked = await requestsWithoutTask(servers[0]);
+const unasked = await requestsWithoutTask(first);
 const figures = await cpuWithSilentTask();
 await Promise.all(servers.map((server) => server.stop()));
 await model.stop();
@@ -56,36 +60,55 @@ async function requestsWithoutTask(server: OpenCodeServer): Promise<number> {
 }
 
 /**
- * Measures both servers at the same time, so that disturbances of the machine affect both. Each round opens the window
- * on each of them once, because one server may idle more busily than the other. A figure is the sum for both servers.
+ * Measures all servers at the same time, so that disturbances of the machine affect all of them. Each round opens a window
+ * on one half of them and then on the other. A figure is the sum for all servers.
  */
 async function cpuWithSilentTask(): Promise<{ bare: number[]; window: number[] }> {
-  const [first, second] = servers;
   const bare: number[] = [];
-  const watched: number[] = [];
+  const window: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    const halves = [await cpuSideBySide(first, second), await cpuSideBySide(second, first)];
-    bare.push(halves.reduce((sum, half) => sum + half.bare, 0));
-    watched.push(halves.reduce((sum, half) => sum + half.window, 0));
+    const halves = [await cpuWithSome(0), await cpuWithSome(1)];
+    bare.push(sum(halves.map((half) => half.bare)));
+    window.push(sum(halves.map((half) => half.window)));
   }
-  return { bare, window: watched };
+  return { bare, window };
 }
 
-async function cpuSideBySide(
-  plain: OpenCodeServer,
-  other: OpenCodeServer,
-): Promise<{ bare: number; window: number }> {
-  const window = await openWindow(other, defaults);
-  const session = await startSilentSession(plain);
-  const task = await startSilentTask(other, window);
-  await delay(SETTLE_MS);
-  const before = { plain: cpuTime(plain.pid), other: cpuTime(other.pid) };
-  await delay(CPU_OVER_MS);
-  const used = { bare: cpuTime(plain.pid) - before.plain, window: cpuTime(other.pid) - before.other };
-  await post(plain, `/session/${session}/abort`, {});
+/** @param half which servers have a window: those with an even place, or those with an odd one */
+async function cpuWithSome(half: 0 | 1): Promise<{ bare: number; window: number }> {
+  const [window, bare] = await Promise.all([
+    Promise.all(servers.filter((_, place) => place % 2 === half).map(cpuWithWindow)),
+    Promise.all(servers.filter((_, place) => place % 2 !== half).map(cpuAlone)),
+  ]);
+  return { bare: sum(bare), window: sum(window) };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((left, right) => left + right, 0);
+}
+
+async function cpuAlone(server: OpenCodeServer): Promise<number> {
+  const session = await startSilentSession(server);
+  const used = await cpuOf(server);
+  await post(server, `/session/${session}/abort`, {});
+  return used;
+}
+
+async function cpuWithWindow(server: OpenCodeServer): Promise<number> {
+  const window = await openWindow(server, defaults);
+  const task = await startSilentTask(server, window);
+  const used = await cpuOf(server);
   await window.engine.cancel(task, "agent");
   window.dispose();
   return used;
+}
+
+/** Milliseconds of CPU time that the server uses from now on. */
+async function cpuOf({ pid }: OpenCodeServer): Promise<number> {
+  await delay(SETTLE_MS);
+  const before = cpuTime(pid);
+  await delay(CPU_OVER_MS);
+  return cpuTime(pid) - before;
 }
 
 async function startSilentSession(server: OpenCodeServer): Promise<string> {
