@@ -198,6 +198,28 @@ describe("Subagents that others launched", () => {
     assert.equal(clock.pending, 0);
   });
 
+  it("are at work again with the next word of their model, as tasks are, and their conversation gets that word", async () => {
+    window.kill();
+    window = memoryWindow(server, clock, { stallWarning: 60_000 });
+    server.onEvent(() => window.link.deliver());
+    await connect();
+    const ids = [await working(), await launch()];
+    for (const id of ids) server.write(id, "Here");
+    const transcripts = await Promise.all(ids.map((id) => window.engine.transcript(id)));
+    const phases = () => ids.map((id) => window.engine.child(id)?.progress?.phase);
+    await clock.advance(75_000);
+    assert.deepEqual(phases(), ["stalled", "stalled"]);
+    const parts = transcripts.map(({ messages }) => messages.at(-1)?.parts.at(-1) ?? assert.fail("no answer"));
+    for (const { sessionID, messageID, id: partID } of parts)
+      server.emit({ type: "part-delta", sessionID, messageID, partID, field: "text", delta: " I am" });
+    assert.deepEqual(phases(), ["streaming", "streaming"]);
+    for (const { messages } of transcripts) {
+      const part = messages.at(-1)?.parts.at(-1);
+      assert.equal(part?.type === "text" && part.text, "Here I am");
+    }
+    for (const transcript of transcripts) transcript.dispose();
+  });
+
   it("do not fail because of an error after which the turn continues", async () => {
     await connect();
     const id = await working();
