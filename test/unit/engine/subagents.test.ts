@@ -209,7 +209,9 @@ describe("Subagents that others launched", () => {
     const phases = () => ids.map((id) => window.engine.child(id)?.progress?.phase);
     await clock.advance(75_000);
     assert.deepEqual(phases(), ["stalled", "stalled"]);
-    const parts = transcripts.map(({ messages }) => messages.at(-1)?.parts.at(-1) ?? assert.fail("no answer"));
+    const parts = transcripts.map(
+      ({ messages }) => messages.at(-1)?.parts.at(-1) ?? assert.fail("no answer"),
+    );
     for (const { sessionID, messageID, id: partID } of parts)
       server.emit({ type: "part-delta", sessionID, messageID, partID, field: "text", delta: " I am" });
     assert.deepEqual(phases(), ["streaming", "streaming"]);
