@@ -13,7 +13,7 @@ import { activationTime, ourName, tallViewport } from "./support/editor.ts";
 import { median } from "./support/measure.ts";
 import { Report } from "./support/report.ts";
 
-/** Many, because a window that starts is so busy that the times of two of them differ by more than ours. */
+/** Many, because what we add differs from one window to the next by more than the budget. */
 const WINDOWS = 15;
 const PROBE_FILE = "ACTIVATION_PROBE_FILE";
 

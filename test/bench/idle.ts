@@ -11,7 +11,7 @@ import { Report } from "./support/report.ts";
 
 const REQUESTS_OVER_MS = 16_000;
 const CPU_OVER_MS = 20_000;
-/** By then the effects of starting are over. */
+/** By then the effects of starting are over, in milliseconds. */
 const SETTLE_MS = 10_000;
 const ROUNDS = 5;
 /** One idle server differs from the next, and from itself a minute later, by a third. */

@@ -38,13 +38,17 @@ export function arrange(family: Family, children: readonly Child[], order: SortO
   const rows: (Child | { readonly batchID: string; readonly members: Task[] })[] = [];
   const places = new Map<string, number>();
   for (const { child } of sorted) {
-    const place = isTask(child) ? places.get(child.batchID) : undefined;
-    const first = place === undefined ? undefined : rows[place];
-    if (!isTask(child) || place === undefined || first === undefined) {
-      if (isTask(child)) places.set(child.batchID, rows.length);
+    if (!isTask(child)) {
       rows.push(child);
-    } else if ("members" in first) first.members.push(child);
-    else if (isTask(first)) rows[place] = { batchID: child.batchID, members: [first, child] };
+      continue;
+    }
+    const place = places.get(child.batchID) ?? rows.length;
+    const row = rows[place];
+    if (!row) {
+      places.set(child.batchID, place);
+      rows.push(child);
+    } else if ("members" in row) row.members.push(child);
+    else if (isTask(row)) rows[place] = { batchID: child.batchID, members: [row, child] };
   }
   return rows;
 }
