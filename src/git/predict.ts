@@ -1,12 +1,29 @@
 import { gitText } from "./git.ts";
 import { mergeTrees } from "./merge.ts";
+import { snapshot } from "./snapshot.ts";
 
 /** The files of a worktree, or of the folder, at some time. */
 export interface TreeState {
   /** The tree or commit of the files, as of `snapshot`. */
   readonly tree: string;
-  /** The commit from which a worktree was made. Undefined for the folder. */
-  readonly base?: string;
+  /** That from which a worktree was made. Undefined for the folder. */
+  readonly base?: { readonly commit: string; readonly tree: string };
+}
+
+/**
+ * Reads the files of a worktree.
+ * @param base the commit from which it was made
+ */
+export async function worktreeState(
+  directory: string,
+  base: string,
+  signal?: AbortSignal,
+): Promise<Required<TreeState>> {
+  const [{ tree }, baseTree] = await Promise.all([
+    snapshot(directory, { base, signal }),
+    gitText(directory, ["rev-parse", `${base}^{tree}`], { signal }),
+  ]);
+  return { tree, base: { commit: base, tree: baseTree } };
 }
 
 /**
@@ -15,28 +32,17 @@ export interface TreeState {
  */
 export async function predict(
   directory: string,
-  worktree: TreeState & { readonly base: string },
+  { tree, base }: Required<TreeState>,
   other: TreeState,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  const { base: from = worktree.base } = other;
-  const agents = (await isSameTree(directory, from, worktree.base, signal))
-    ? worktree.tree
-    : // What the folder's user changed between the two worktrees is no work of either.
-      (await mergeTrees(directory, { base: worktree.base, mine: from, agents: worktree.tree }, signal)).tree;
-  const { conflicts } = await mergeTrees(directory, { base: from, mine: other.tree, agents }, signal);
-  return [...conflicts.keys()].sort();
-}
-
-/** Worktrees of one batch have the same files at first, in commits of their own. */
-async function isSameTree(
-  directory: string,
-  a: string,
-  b: string,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  if (a === b) return true;
-  const trees = await gitText(directory, ["rev-parse", `${a}^{tree}`, `${b}^{tree}`], { signal });
-  const [first, second] = trees.split("\n");
-  return first === second;
+  const from = other.base ?? base;
+  // Worktrees of one batch have the same files at first, in commits of their own.
+  const agents =
+    from.tree === base.tree
+      ? tree
+      : // What the folder's user changed between the two worktrees is no work of either.
+        (await mergeTrees(directory, { base: base.commit, mine: from.commit, agents: tree }, signal)).tree;
+  const sides = { base: from.commit, mine: other.tree, agents };
+  return [...(await mergeTrees(directory, sides, signal)).conflicts.keys()].sort();
 }

@@ -5,7 +5,7 @@ import type { WorktreeState } from "../engine/ports.ts";
 import { Serial } from "../engine/serial.ts";
 import type { TaskWorktree } from "../engine/task.ts";
 import { changedFiles } from "./changed-files.ts";
-import { predict, type TreeState } from "./predict.ts";
+import { predict, worktreeState, type TreeState } from "./predict.ts";
 import { rootAround } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
@@ -50,7 +50,7 @@ export class Predictions {
       if (!(await isThere(worktree, this.folder))) continue;
       const { name, base } = worktree;
       const known = this.works.get(name);
-      const isKnown = known?.base === base && !changed.has(name);
+      const isKnown = known?.base.commit === base && !changed.has(name);
       const work = isKnown ? known : await readWork(worktree, signal);
       if (work) works.set(name, work);
     }
@@ -62,7 +62,7 @@ export class Predictions {
     const conflicts = new Map(works.map(({ name }) => [name, [] as WorktreeState["conflicts"][number][]]));
     const known = new Map<string, readonly string[]>();
     const pathsOf = async (a: Work, b: TreeState): Promise<readonly string[]> => {
-      const key = [a.base, a.tree, b.base, b.tree].join(" ");
+      const key = [a.base.commit, a.tree, b.base?.commit, b.tree].join(" ");
       const paths = this.known.get(key) ?? (await predict(this.folder, a, b, signal));
       known.set(key, paths);
       return paths;
@@ -130,10 +130,10 @@ async function readWork(
   signal: AbortSignal,
 ): Promise<Work | undefined> {
   try {
-    const { tree } = await snapshot(directory, { base, signal });
-    const files = await changedFiles(directory, base, tree, { signal });
+    const state = await worktreeState(directory, base, signal);
+    const files = await changedFiles(directory, base, state.tree, { signal });
     const paths = new Set(files.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])));
-    return { name, base, tree, files, paths };
+    return { ...state, name, files, paths };
   } catch {
     signal.throwIfAborted();
     return undefined;

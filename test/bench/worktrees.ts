@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { discard } from "../../src/git/discard.ts";
 import { makeWorktree, type MadeWorktree } from "../../src/git/make-worktree.ts";
-import { predict } from "../../src/git/predict.ts";
+import { predict, worktreeState } from "../../src/git/predict.ts";
 import { snapshot } from "../../src/git/snapshot.ts";
 import { tempDir } from "../support/temp.ts";
 import { interleaved, median, timed } from "./support/measure.ts";
@@ -84,11 +84,8 @@ for (let index = 0; index < CHANGED; index++) {
   write(first.root, index * 50, `first ${index}`);
   write(second.root, index * 70, `second ${index}`);
 }
-const stateOf = async ({ root: directory, base }: MadeWorktree): Promise<{ tree: string; base: string }> => ({
-  tree: (await snapshot(directory)).tree,
-  base,
-});
-const [a, b, folder] = [await stateOf(first), await stateOf(second), await snapshot(root)];
+const [a, b] = [await worktreeState(first.root, first.base), await worktreeState(second.root, second.base)];
+const folder = await snapshot(root);
 const predicting = await interleaved(
   { rounds: 15, warmUp: 3 },
   {

@@ -5,7 +5,7 @@ import { discard, expireDiscarded, KEEP_DISCARDED_MS, undoDiscard } from "../../
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { listWorktrees } from "../../../src/git/list-worktrees.ts";
 import { makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
-import { predict } from "../../../src/git/predict.ts";
+import { predict, worktreeState, type TreeState } from "../../../src/git/predict.ts";
 import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { snapshot } from "../../../src/git/snapshot.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
@@ -173,9 +173,8 @@ describe("A predicted conflict", () => {
       "b.txt": LINES.replace("eight", "MINE"),
       "c.txt": "same\n",
     });
-    const { tree } = await snapshot(root);
     const folder = await snapshot(repository.root);
-    assert.deepEqual(await predict(repository.root, { tree, base }, folder), ["a.txt"]);
+    assert.deepEqual(await predict(repository.root, await worktreeState(root, base), folder), ["a.txt"]);
   });
 
   it("between worktrees leaves out what the user changed between making them", async () => {
@@ -184,11 +183,9 @@ describe("A predicted conflict", () => {
     repository.write({ "b.txt": LINES.replace("two", "MINE").replace("three", "MINE") });
     repository.commit({ "c.txt": LINES.replace("two", "MINE") });
     const second = await makeWorktree({ directory: repository.root, name: "second", from });
-    const stateOf = async ({ root, base }: typeof first): Promise<{ tree: string; base: string }> => ({
-      tree: (await snapshot(root)).tree,
-      base,
-    });
-    assert.deepEqual(await predict(repository.root, await stateOf(first), await stateOf(second)), []);
+    const states = (): Promise<[Required<TreeState>, Required<TreeState>]> =>
+      Promise.all([worktreeState(first.root, first.base), worktreeState(second.root, second.base)]);
+    assert.deepEqual(await predict(repository.root, ...(await states())), []);
     writeFiles(first.root, {
       "a.txt": LINES.replace("five", "FIRST"),
       "b.txt": LINES.replace("eight", "FIRST"),
@@ -197,7 +194,7 @@ describe("A predicted conflict", () => {
       "a.txt": LINES.replace("five", "SECOND"),
       "b.txt": LINES.replace("two", "MINE").replace("three", "SECOND"),
     });
-    const [a, b] = [await stateOf(first), await stateOf(second)];
+    const [a, b] = await states();
     assert.deepEqual(await predict(repository.root, a, b), ["a.txt"]);
     assert.deepEqual(await predict(repository.root, b, a), ["a.txt"]);
   });
