@@ -25,7 +25,7 @@ import { Report } from "./support/report.ts";
 const BEFORE = "937fa9c";
 const TASKS = 20;
 const DELTAS = 2_000;
-/** Streams one after the other in each round: an idle window's CPU time alone varies by 200 ms from round to round. */
+/** Streams one after the other in each round: an idle window's CPU time alone varies from round to round. */
 const STREAMS = 5;
 /** The time after which delayed updates have arrived, in milliseconds. */
 const SETTLE_MS = 3_000;

@@ -34,6 +34,8 @@ const quietSettings = {
   "security.workspace.trust.startupPrompt": "never",
   "update.mode": "none",
   "remote.autoForwardPorts": false,
+  // Else the extension host looks at all processes of the machine every two seconds.
+  "remote.autoForwardPortsSource": "output",
   "git.enabled": false,
   "npm.fetchOnlinePackageInfo": false,
   "typescript.disableAutomaticTypeAcquisition": true,
