@@ -36,6 +36,12 @@ const PARTS: Readonly<Record<string, Part>> = {
       "test/unit/daemon/take-back.test.ts",
     ],
   },
+  merge: {
+    source: ["src/git/{bring-back,merge,plan-contents,predict,predictions,take-in,write-back}.ts"],
+    tests: ["bring-back", "discard", "generated-merges", "predictions", "take-in", "write-back"].map(
+      (name) => `test/unit/git/${name}.test.ts`,
+    ),
+  },
 };
 
 const wanted = process.argv.slice(2);

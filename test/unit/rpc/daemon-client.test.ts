@@ -404,6 +404,7 @@ describe("A window's connection to the daemon", () => {
     await assert.rejects(opened.calls.models(), (error) => {
       assert.ok(error instanceof ConnectionError);
       assert.equal(error.failure.code, "outdated");
+      assert.equal(error.message, "Another editor is running a newer version of Async Agents.");
       assert.deepEqual(error.failure.remedy, sentence("Update the Async Agents extension in this editor."));
       return true;
     });
@@ -432,6 +433,23 @@ describe("A window's connection to the daemon", () => {
     assert.equal(await whileTimePasses(calls.lastAnswer("ses_1")), "newer");
     await isReplaced;
     assert.equal(older.handedOver, 1);
+  });
+
+  it("is not made if an older daemon doesn't hand over", async () => {
+    const older = new FakeHost();
+    older.handOver = () => Promise.reject(new Refusal("unavailable", sentence("Not now.")));
+    const server = await serve(older, "1.2.0");
+    const { client: window } = client(script(""), "1.10.0");
+    await assert.rejects(
+      whileTimePasses(window.open(folder()).calls.models()),
+      ({ name, message, failure }) => {
+        assert.equal(name, "ConnectionError");
+        assert.equal(message, "Can't use the background process of Async Agents: Not now.");
+        assert.equal(failure.code, "daemon-failed");
+        return true;
+      },
+    );
+    await until("the older daemon to be left", () => server.windows === 0);
   });
 
   it("lets a daemon with an older protocol hand over", async () => {
@@ -519,12 +537,14 @@ describe("A window's connection to the daemon", () => {
     assert.ok(await listenExclusively(silent, socket));
     const { client: window } = client();
     const opened = window.open(folder());
-    const { told } = follow(opened);
+    const { told, changes } = follow(opened);
     const waiting = opened.calls.models();
     await until("the greeting", () => connections === 1 && clock.pending > 0);
     await clock.advance(10_000);
     await until("the silence to be told", () => window.state.kind === "silent");
     assert.deepEqual(told(), ["reconnecting"]);
+    const reason = sentence("The background process isn't responding.");
+    assert.deepEqual(changes[0], { type: "connection", state: { kind: "reconnecting", reason } });
     await until("the next greeting", () => connections === 2 && clock.pending > 0);
     silent.close();
     await serve(new FakeHost(new FakeService({ models: async () => [] })));

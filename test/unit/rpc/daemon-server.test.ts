@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { AskFirst, Refusal } from "../../../src/engine/errors.ts";
@@ -38,15 +38,13 @@ describe("The daemon's server", () => {
     for (const each of held.splice(0)) each.dispose();
   });
 
-  async function serve(host = new FakeHost(), stateFolder = join(tempDir("rpc"), "state")) {
+  async function serve(
+    host = new FakeHost(),
+    stateFolder = join(tempDir("rpc"), "state"),
+    logger = silentLogger,
+  ) {
     const clock = new ManualClock();
-    const server = await DaemonServer.open({
-      stateFolder,
-      host,
-      version: "1.0.0",
-      clock,
-      logger: silentLogger,
-    });
+    const server = await DaemonServer.open({ stateFolder, host, version: "1.0.0", clock, logger });
     assert.ok(server);
     held.push(server);
     const entry = await new DaemonFiles(stateFolder).read();
@@ -126,7 +124,11 @@ describe("The daemon's server", () => {
   it("answers only the greeting before it", async () => {
     const { entry, host } = await serve();
     const wire = await connected(entry);
-    await assert.rejects(wire.request("open", [folder()]), { name: "Refusal", code: "not-allowed" });
+    await assert.rejects(wire.request("open", [folder()]), {
+      name: "Refusal",
+      code: "not-allowed",
+      message: "The background process requires its token before any other request.",
+    });
     await assert.rejects(wire.request("reopen", [{ directory: "/work", env: {}, onlyIfUsed: true }]), {
       code: "not-allowed",
     });
@@ -247,6 +249,63 @@ describe("The daemon's server", () => {
     await once(socket, "close");
   });
 
+  it("disconnects a client that notifies it without a token", async () => {
+    const { entry, clock } = await serve();
+    const wire = await connected(entry);
+    wire.notify("close", { directory: "/work" });
+    await wire.closed;
+    await until("the deadline for its token to be gone", () => clock.pending === 0);
+  });
+
+  it("reads as much as it is sent by a window that was greeted", async () => {
+    const { entry } = await serve();
+    const wire = await greeted(entry);
+    const path = `/${"x".repeat(100_000)}`;
+    for (let count = 0; count < 2; count++)
+      assert.equal(await wire.request("findExecutable", [{ path, env: {} }]), path);
+  });
+
+  it("logs what it can't read of a window, and ignores what is about folders that aren't open", async () => {
+    const errors: string[] = [];
+    const logger = { ...silentLogger, error: (message: string) => void errors.push(message) };
+    const { entry } = await serve(new FakeHost(), undefined, logger);
+    const wire = await greeted(entry);
+    const directory = "/none";
+    wire.notify("configure", { directory, settings });
+    wire.notify("closeConversation", { directory, key: 1 });
+    wire.notify("close", { directory });
+    await wire.request("ping", []);
+    assert.deepEqual(errors, []);
+    wire.notify("close", {} as never);
+    await wire.request("ping", []);
+    assert.deepEqual(errors, ["Couldn't handle close from a window."]);
+  });
+
+  it("logs that its description can't be removed", async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+    const { server, stateFolder } = await serve(new FakeHost(), undefined, logger);
+    const description = new DaemonFiles(stateFolder).entry;
+    rmSync(description);
+    mkdirSync(description);
+    server.dispose();
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0] ?? "", /^Couldn't remove the background process's entry: EISDIR/);
+  });
+
+  it("knows nothing of a conversation that couldn't be opened", async () => {
+    const { entry, host } = await serve();
+    const wire = await greeted(entry);
+    await wire.request("open", [folder()]);
+    host.service.openConversation = () => Promise.reject(new Refusal("unknown-task", sentence("Gone.")));
+    const place = { directory: "/work", key: 1 };
+    await assert.rejects(wire.request("openConversation", [{ ...place, id: "ses_1" }]), { message: "Gone." });
+    assert.equal(
+      await wire.request("askConversation", [{ ...place, question: { type: "newest" } }]),
+      undefined,
+    );
+  });
+
   it("disconnects the oldest of more than 32 clients that were not greeted", async () => {
     const { entry } = await serve();
     const first = await connected(entry);
@@ -346,7 +405,10 @@ describe("The daemon's server", () => {
     const { entry } = await serve();
     const wire = await greeted(entry);
     const call = (directory: string) => wire.request("call", [{ directory, method: "retry", args: [1] }]);
-    await assert.rejects(call("/work"), { code: "unavailable" });
+    await assert.rejects(call("/work"), {
+      code: "unavailable",
+      message: "This window hasn't opened the folder /work.",
+    });
     await wire.request("open", [folder()]);
     await assert.rejects(call("/work"), { code: "invalid-argument" });
   });
@@ -532,6 +594,14 @@ describe("The daemon's socket", () => {
     writeFileSync(join(state, "daemon.json"), '{"socket":');
     assert.equal(await new DaemonFiles(state).read(), undefined);
     assert.equal(readFileSync(join(state, "daemon.json"), "utf8").length, 10);
+  });
+
+  it("and its description are left alone if the description is no longer its own", async () => {
+    const files = new DaemonFiles(tempDir("rpc"));
+    const socket = join(files.folder, "daemon.sock");
+    for (const path of [socket, files.entry]) writeFileSync(path, "[]");
+    removeEntry(files, entryAt(socket));
+    assert.deepEqual([existsSync(socket), existsSync(files.entry)], [true, true]);
   });
 
   function entryAt(socket: string): DaemonEntry {

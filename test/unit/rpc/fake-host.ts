@@ -85,7 +85,13 @@ export class FakeService implements FolderService {
   /** Only now the tasks are known, and so are their conversations. */
   connect(): void {
     const state = { kind: "connected", url: "http://127.0.0.1:1", version: "1.18.33", own: true } as const;
-    this.changes.fire([{ type: "connection", state }]);
+    this.tell({ type: "connection", state });
+  }
+
+  /** Reports a change together with what was pending. */
+  tell(change: FolderChange): void {
+    this.pending.push(change);
+    this.flush();
   }
 
   snapshot(): FolderSnapshot {

@@ -58,6 +58,8 @@ describe("messages on a socket", () => {
   for (const [what, data] of [
     ["isn't JSON", sent("{")],
     ["has no length", Buffer.from("Length: 2\r\n\r\n{}")],
+    ["has a length with a unit", Buffer.from("Content-Length: 2 bytes\r\n\r\n{}")],
+    ["has another length", Buffer.from("X-Content-Length: 2\r\n\r\n{}")],
     ["has no end of its header", Buffer.from("x".repeat(1_001))],
   ] as const)
     it(`close the socket if one ${what}`, () => {

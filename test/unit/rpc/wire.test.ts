@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { tempDir } from "../../support/temp.ts";
@@ -65,6 +65,14 @@ describe("A wire between two processes", () => {
     await assert.rejects(wire.request("echo", [{ text: "two" }]), WireClosed);
     wire.notify("note", { text: "late" });
     assert.deepEqual(heard, []);
+  });
+
+  it("no longer listens to the caller's signal after the answer", async () => {
+    const { wire, socket } = await connected();
+    answering(socket);
+    const { signal } = new AbortController();
+    await wire.request("echo", [{ text: "one" }], signal);
+    assert.deepEqual(getEventListeners(signal, "abort"), []);
   });
 
   it("is closed when the other end closes it", async () => {
