@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
-import { join } from "node:path";
 import { AnsweringWire } from "../../../src/rpc/answering-wire.ts";
-import { listenExclusively } from "../../../src/rpc/daemon-entry.ts";
 import { DaemonLink } from "../../../src/rpc/daemon-link.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
-import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
+import { socketPair } from "./socket-pair.ts";
 
 describe("A link to the daemon", () => {
   const held: { dispose(): void }[] = [];
@@ -17,16 +13,11 @@ describe("A link to the daemon", () => {
 
   /** A link that is followed, and the pings that arrive at the other end. */
   async function followed(answer: () => Promise<void>) {
-    const path = join(tempDir("rpc"), "link.sock");
-    const server = createServer();
-    const far = once(server, "connection") as Promise<[Socket]>;
-    assert.ok(await listenExclusively(server, path));
-    const near = connect(path);
-    const [socket] = await far;
-    held.push({ dispose: () => (near.destroy(), socket.destroy(), server.close()) });
+    const pair = await socketPair();
+    held.push(pair);
     const pings: unknown[] = [];
     new AnsweringWire(
-      socket,
+      pair.far,
       () => undefined,
       async (method, params) => {
         pings.push([method, params]);
@@ -34,7 +25,7 @@ describe("A link to the daemon", () => {
         return undefined;
       },
     );
-    const link = new DaemonLink(near, () => undefined);
+    const link = new DaemonLink(pair.near, () => undefined);
     const clock = new ManualClock();
     const told: boolean[] = [];
     link.follow(1, clock, (isSilent) => told.push(isSilent));

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { getEventListeners, once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
-import { join } from "node:path";
-import { tempDir } from "../../support/temp.ts";
+import { getEventListeners } from "node:events";
+import type { Socket } from "node:net";
 import { until } from "../../support/wait.ts";
-import { listenExclusively } from "../../../src/rpc/daemon-entry.ts";
 import { AnsweringWire } from "../../../src/rpc/answering-wire.ts";
 import { Wire } from "../../../src/rpc/wire.ts";
 import { WireClosed } from "../../../src/rpc/wire-closed.ts";
+import { socketPair } from "./socket-pair.ts";
 
 interface Requests {
   echo(params: { readonly text: string }): { readonly text: string };
@@ -25,15 +23,10 @@ describe("A wire between two processes", () => {
 
   /** This end, the socket at the other end, and what arrives there. */
   async function connected() {
-    const path = join(tempDir("rpc"), "wire.sock");
-    const server = createServer();
-    const far = once(server, "connection") as Promise<[Socket]>;
-    assert.ok(await listenExclusively(server, path));
-    const near = connect(path);
-    const [socket] = await far;
-    const wire = new Wire<Requests, Notifications>(near, () => undefined);
-    held.push({ dispose: () => (near.destroy(), socket.destroy(), server.close()) });
-    return { wire, socket };
+    const pair = await socketPair();
+    held.push(pair);
+    const wire = new Wire<Requests, Notifications>(pair.near, () => undefined);
+    return { wire, socket: pair.far };
   }
 
   function answering(socket: Socket): unknown[] {
