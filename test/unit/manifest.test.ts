@@ -249,6 +249,22 @@ describe("the extension's manifest", () => {
     }
   });
 
+  it("allows what can be done with the task whose output is in front, also if the active session has none", () => {
+    const ofSession = ["showOutput", "searchOutputs", "compareChanges", "filter", "showOverview"];
+    const others = commands.filter(({ command }) => !ofSession.includes(command.replace(/^\w+\./, "")));
+    const conditions = [
+      ...others.map(({ enablement }) => enablement),
+      ...keybindings.map(({ when }) => when),
+    ];
+    const ofTasks = conditions.filter((condition) => condition?.includes("asyncagents.hasTasks"));
+    assert.ok(ofTasks.length > 15);
+    for (const condition of ofTasks)
+      assert.match(
+        condition ?? "",
+        /(^|&& \()asyncagents\.hasTasks \|\| activeWebviewPanelId == 'asyncagents\.output'(\)$|$)/,
+      );
+  });
+
   it("allows answering requests whenever connected, whatever the active session is", () => {
     const { when } = keybindings.find(({ command }) => command === "asyncagents.answer") ?? {};
     assert.equal(when, "asyncagents.connected");
