@@ -1,17 +1,20 @@
 /**
  * `npm run mutants -- tools records`, or without names for all parts: changes the source in many small ways, one at a
  * time, and counts the changes that no unit test notices. Only mutants whose code or tests changed since the last run
- * are run again. `test-results/mutants/PART.json` and the output list those that survived. Exits with 1 if fewer than
- * 85% of a part's mutants were noticed.
+ * are run again. A large part runs a few files at a time, so that a run that is stopped can be continued.
+ * `test-results/mutants/PART.json` and the output list those that survived. Exits with 1 if fewer than 85% of a part's
+ * mutants were noticed.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "../support/extension-host.ts";
 
 const PASSING_SCORE = 85;
+/** In bytes of source. Each run begins with running all tests of the part without a change. */
+const LARGEST_RUN = 64 * 1024;
 
-/** What is changed, and the tests that should notice. Without a star, Mocha takes a pattern for a file name. */
+/** The files that are changed, and the tests that should notice. Without a star, Mocha takes a pattern for a file name. */
 interface Part {
   readonly source: readonly string[];
   readonly tests: readonly string[];
@@ -19,17 +22,17 @@ interface Part {
 
 const PARTS: Readonly<Record<string, Part>> = {
   engine: {
-    source: ["src/engine/**/*.ts"],
+    source: allIn("src/engine"),
     tests: ["engine", "tools", "daemon"].map((folder) => `test/unit/${folder}/**/*.test.ts`),
   },
-  tools: { source: ["src/tools/**/*.ts"], tests: ["test/unit/tools/*.test.ts"] },
-  rpc: { source: ["src/rpc/**/*.ts"], tests: ["test/unit/rpc/*.test.ts"] },
+  tools: { source: allIn("src/tools"), tests: ["test/unit/tools/*.test.ts"] },
+  rpc: { source: allIn("src/rpc"), tests: ["test/unit/rpc/*.test.ts"] },
   records: {
     source: ["src/opencode/record-codec.ts"],
     tests: ["test/unit/opencode/record-codec.test.ts"],
   },
   revert: {
-    source: ["src/ui/changes/accepted-changes.ts", "src/daemon/{revert-plan,take-back}.ts"],
+    source: ["src/ui/changes/accepted-changes.ts", "src/daemon/revert-plan.ts", "src/daemon/take-back.ts"],
     tests: [
       "test/unit/ui/changes/*.test.ts",
       "test/unit/daemon/revert-plan.test.ts",
@@ -37,7 +40,9 @@ const PARTS: Readonly<Record<string, Part>> = {
     ],
   },
   merge: {
-    source: ["src/git/{bring-back,merge,plan-contents,predict,predictions,take-in,write-back}.ts"],
+    source: ["bring-back", "merge", "plan-contents", "predict", "predictions", "take-in", "write-back"].map(
+      (name) => `src/git/${name}.ts`,
+    ),
     tests: ["bring-back", "discard", "generated-merges", "predictions", "take-in", "write-back"].map(
       (name) => `test/unit/git/${name}.test.ts`,
     ),
@@ -67,7 +72,24 @@ function install(): void {
 }
 
 function runPart(name: string, { source, tests }: Part): void {
-  console.log(`\n── ${name}`);
+  const runs = inRuns(source);
+  for (const [index, files] of runs.entries()) {
+    console.log(`\n── ${name}${runs.length > 1 ? `, ${index + 1} of ${runs.length}` : ""}`);
+    // The results of other files are kept, so the last run has the whole part's.
+    if (!runStryker(name, files, tests, index === runs.length - 1)) {
+      process.exitCode = 1;
+      return;
+    }
+  }
+}
+
+/** @returns whether it came to its end and, with the `last` run of a part, enough mutants were noticed */
+function runStryker(
+  name: string,
+  mutate: readonly string[],
+  tests: readonly string[],
+  last: boolean,
+): boolean {
   const common = JSON.parse(readFileSync(join(here, "stryker.json"), "utf8")) as object;
   const config = join(results, `${name}.config.json`);
   writeFileSync(
@@ -75,16 +97,38 @@ function runPart(name: string, { source, tests }: Part): void {
     JSON.stringify({
       ...common,
       mochaOptions: { spec: tests },
-      mutate: source,
+      mutate,
       incremental: true,
       incrementalFile: join(results, `${name}.incremental.json`),
+      reporters: ["progress-append-only", ...(last ? ["clear-text", "json"] : [])],
       jsonReporter: { fileName: join(results, `${name}.json`) },
-      thresholds: { high: 100, low: PASSING_SCORE, break: PASSING_SCORE },
+      thresholds: { high: 100, low: PASSING_SCORE, break: last ? PASSING_SCORE : null },
     }),
   );
   const { status } = spawnSync(process.execPath, [stryker, "run", config], {
     cwd: repository,
     stdio: "inherit",
   });
-  if (status !== 0) process.exitCode = 1;
+  return status === 0;
+}
+
+function inRuns(files: readonly string[]): readonly (readonly string[])[] {
+  const runs: string[][] = [];
+  let size = Infinity;
+  for (const file of files) {
+    const bytes = statSync(join(repository, file)).size;
+    if (size + bytes > LARGEST_RUN) {
+      runs.push([]);
+      size = 0;
+    }
+    runs.at(-1)?.push(file);
+    size += bytes;
+  }
+  return runs;
+}
+
+function allIn(folder: string): readonly string[] {
+  return readdirSync(join(repository, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"))
+    .map((file) => `${folder}/${file.replaceAll("\\", "/")}`);
 }
