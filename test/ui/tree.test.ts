@@ -18,6 +18,7 @@ import type { Workbench } from "./support/workbench.ts";
 const FEW = "Improve the parser";
 const THIRTY = "Thirty tasks";
 const THOUSAND = "A thousand tasks";
+const EMPTY = "Nothing yet";
 const HOSTILE = "**bold** $(alert) [run](command:workbench.action.closeWindow) <b>html</b>";
 const LONG =
   "Find out why the tests of the parser are so slow on the machines of the continuous integration, and write down " +
@@ -55,6 +56,7 @@ describe("the tree in a real editor", () => {
       config: { permission: { bash: "ask" }, subagent_depth: 2 },
     });
     // The session created last is the active one.
+    await createSession(server, EMPTY);
     const [thousand, thirty, few] = [
       await createSession(server, THOUSAND),
       await createSession(server, THIRTY),
@@ -358,6 +360,17 @@ describe("the tree in a real editor", () => {
     await workbench.page.locator(".part.sidebar .monaco-list:focus").waitFor();
     await workbench.press("End");
     await row("Check file 0").waitFor();
+  });
+
+  it("keys work for the task whose output is in front, also in a session without tasks", async () => {
+    await workbench.clickRow(row("Check file 0"));
+    await workbench.tab("Check file 0").waitFor();
+    await selectSession(EMPTY);
+    await row("Check file 0").waitFor({ state: "detached" });
+    await workbench.pressAfterCtrlK("a", "d");
+    await workbench.quickInput.shows("Clear Task");
+    await workbench.quickInput.items.filter({ hasText: "Check file 0" }).waitFor();
+    await workbench.quickInput.cancel();
   });
 });
 

@@ -96,6 +96,33 @@ describe("Bringing back", () => {
       "new.txt": "added, +5 -0, conflict: content",
       "resolved.txt": "modified, +0 -4",
     });
+    const sides = Object.fromEntries(planned.files.map(({ path, versions }) => [path, versions]));
+    const blob = (root: string, path: string): object => ({
+      mode: "100644",
+      blob: gitIn(root, "hash-object", path).trim(),
+    });
+    assert.deepEqual(sides, {
+      "a.txt": { mine: blob(repository.root, "a.txt"), agents: blob(worktree, "a.txt") },
+      "b.txt": undefined,
+      "c.txt": undefined,
+      "moved.txt": { agents: blob(worktree, "moved.txt") },
+      "new.txt": { agents: blob(worktree, "new.txt") },
+      "resolved.txt": undefined,
+    });
+  });
+
+  it("asks about none of the conflict markers that were there before, or that the agent has resolved", async () => {
+    const marked = "<<<<<<< Your changes\nfive\n=======\nFIVE\n>>>>>>> Changes by the agent\n";
+    const { worktree, plan } = await workOn(
+      new ARepository().commit({ "documented.txt": `${marked}${LINES}`, "resolved.txt": marked }),
+    );
+    writeFiles(worktree, { "documented.txt": `${marked}${LINES}ten\n` });
+    assert.deepEqual(brief(await plan()), { "documented.txt": "modified, +1 -0" });
+    writeFiles(worktree, { "resolved.txt": "FIVE\n" });
+    assert.deepEqual(brief(await plan()), {
+      "documented.txt": "modified, +1 -0",
+      "resolved.txt": "modified, +0 -4",
+    });
   });
 
   it("takes changes of all kinds into a dirty folder, whose index and other files stay as they are", async () => {
@@ -153,6 +180,11 @@ describe("Bringing back", () => {
     writeFiles(worktree, { "a.txt": LINES.replace("eight", "AGENT") });
     const planned = await plan();
     assert.deepEqual(brief(planned), { "a.txt": "modified, +1 -1" });
+    for (const [which, text] of [
+      ["mine", LINES.replace("two", "MINE")],
+      ["agents", LINES.replace("eight", "AGENT")],
+    ] as const)
+      assert.equal(String((await contents(planned, "a.txt", which)).bytes), text);
     await take(planned, "merged");
     assert.equal(repository.read("a.txt"), LINES.replace("two", "MINE").replace("eight", "AGENT"));
   });
@@ -254,6 +286,50 @@ describe("Bringing back", () => {
     assert.deepEqual(filesOf(repository.root), filesOf(worktree));
   });
 
+  it("joins a renamed file in conflict with the file that it was, and with no other of the same text", async () => {
+    const mine = LINES.toUpperCase().replace("FIVE", "mine");
+    const { repository, worktree, plan } = await workOn(
+      new ARepository().commit({
+        "renamed.txt": LINES.toUpperCase(),
+        "a-copy.txt": mine,
+        "both.txt": LINES,
+        "gone.txt": LINES.replace("five", "MINE"),
+      }),
+    );
+    repository.write({ "renamed.txt": mine, "both.txt": LINES.replace("five", "MINE") });
+    renameSync(join(worktree, "renamed.txt"), join(worktree, "moved.txt"));
+    rmSync(join(worktree, "gone.txt"));
+    writeFiles(worktree, {
+      "moved.txt": LINES.toUpperCase().replace("FIVE", "agent"),
+      "a-copy.txt": mine.replace("ONE", "agent"),
+      "both.txt": LINES.replace("five", "AGENT"),
+    });
+    assert.deepEqual(brief(await plan()), {
+      "a-copy.txt": "modified, +1 -1",
+      "both.txt": "modified, +1 -1, conflict: content",
+      "gone.txt": "deleted, +0 -9",
+      "moved.txt": "renamed, from renamed.txt, +9 -0, conflict: content",
+    });
+  });
+
+  it("says that a link is in conflict if both sides let it point elsewhere", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    symlinkSync("a.txt", join(repository.root, "link"));
+    repository.commit({}, "Link");
+    const { worktree, plan } = await workOn(repository);
+    for (const [root, target] of [
+      [repository.root, "mine.txt"],
+      [worktree, "agent.txt"],
+    ] as const) {
+      rmSync(join(root, "link"));
+      symlinkSync(target, join(root, "link"));
+    }
+    const planned = await plan();
+    assert.deepEqual(brief(planned), { link: "modified, +1 -1, conflict: kind" });
+    await take(planned, "agents");
+    assert.deepEqual(filesOf(repository.root), filesOf(worktree));
+  });
+
   it("writes conflict markers with names that a user understands", async () => {
     const { repository, worktree, plan } = await workOn(new ARepository().commit({ "a.txt": LINES }));
     repository.write({ "a.txt": LINES.replace("five", "MINE"), "new.txt": "mine\n" });
@@ -271,10 +347,12 @@ describe("Bringing back", () => {
 
   it("refuses to put a file where the user has a folder, and the reverse", async () => {
     const { repository, worktree, plan } = await workOn(new ARepository().commit({ "a.txt": "a\n" }));
-    repository.write({ "x/mine.txt": "mine\n", y: "mine\n" });
-    writeFiles(worktree, { x: "agent\n", "y/agent.txt": "agent\n" });
+    repository.write({ "x/mine.txt": "mine\n", y: "mine\n", "deep/place": "mine\n" });
+    writeFiles(worktree, { x: "agent\n", "y/agent.txt": "agent\n", "deep/place/inner/a.txt": "agent\n" });
     const planned = await plan();
     assert.deepEqual(brief(planned), {
+      "deep/place": "deleted, +0 -1, conflict: kind",
+      "deep/place/inner/a.txt": "added, +1 -0, conflict: kind",
       x: "added, +1 -0, conflict: kind",
       y: "deleted, +0 -1, conflict: kind",
       "y/agent.txt": "added, +1 -0, conflict: kind",
@@ -309,6 +387,7 @@ describe("Bringing back", () => {
       ".gitignore": "added, +2 -0",
       "gone.env": "deleted, +0 -1",
     });
+    assert.deepEqual(await contents(planned, "gone.env", "merged"), { bytes: undefined, mode: "file" });
     const worktrees = new FolderWorktrees(repository.root, () => ({}), silentLogger);
     assert.ok(await worktrees.isAsPlanned({ name: "work", directory: worktree, base }, planned));
     await take(planned, "merged");
@@ -455,6 +534,16 @@ describe("Bringing back", () => {
       });
     });
 
+  it("writes a file of mixed line endings as Git would check it out", async () => {
+    const repository = new ARepository("core.autocrlf=true", "core.safecrlf=false").commit({
+      "a.txt": "one\r\ntwo\nthree\n",
+    });
+    const { worktree, plan } = await workOn(repository);
+    writeFiles(worktree, { "a.txt": "one\r\ntwo\r\nAGENT\r\n" });
+    await take(await plan(), "merged");
+    assert.equal(repository.read("a.txt"), "one\r\ntwo\r\nAGENT\r\n");
+  });
+
   it("changes line endings if that is what the agent did", async () => {
     const repository = new ARepository("core.autocrlf=false").commit({
       "run.sh": "one\r\ntwo\r\n",
@@ -479,9 +568,12 @@ describe("Bringing back", () => {
     });
     const { worktree, plan } = await workOn(repository);
     writeFiles(worktree, { "a.up": "LOUD\nAND CLEAR\n" });
+    symlinkSync("a.up", join(worktree, "link.up"));
     const planned = await plan();
     await take(planned, "merged");
     assert.equal(repository.read("a.up"), "LOUD\nAND CLEAR\n");
+    // The target of a link is no text that Git would filter.
+    assert.equal(filesOf(repository.root)["link.up"], "link a.up");
   });
 
   it("works before the first commit", async () => {

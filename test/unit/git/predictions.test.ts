@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { WorktreeState } from "../../../src/engine/ports.ts";
 import type { TaskWorktree } from "../../../src/engine/task.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
-import { Predictions } from "../../../src/git/predictions.ts";
+import { isThere, Predictions } from "../../../src/git/predictions.ts";
 import { ARepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
 
 describe("The predictions of a folder", function () {
@@ -90,6 +90,29 @@ describe("The predictions of a folder", function () {
     });
   });
 
+  it("name what one worktree renamed and another changed, and a folder where another has a file", async () => {
+    const renamed = await tree("renamed", {});
+    gitIn(renamed.directory, "mv", "old.txt", "moved.txt");
+    writeFiles(renamed.directory, { "moved.txt": "1\n2\nRENAMED\n4\n5\n" });
+    await tree("changed", { "old.txt": "1\n2\nCHANGED\n4\n5\n" });
+    await tree("folder", { "deep/place/inner/a.txt": "a\n" });
+    await tree("file", { "deep/place": "a\n" });
+    await tree("beside", { "deep/place.txt": "a\n" });
+    assert.deepEqual(await conflicts(), {
+      renamed: ["changed: moved.txt"],
+      changed: ["renamed: moved.txt"],
+      folder: ["file: deep/place"],
+      file: ["folder: deep/place"],
+      beside: [],
+    });
+  });
+
+  it("leave out a worktree that can't be read, such as one whose first commit is gone", async () => {
+    await tree("a", { "list.txt": "a\n" });
+    trees = [{ ...(trees[0] ?? assert.fail()), name: "lost", base: "0".repeat(40) }, ...trees];
+    assert.deepEqual(await conflicts(), { a: [] });
+  });
+
   it("read a worktree again only if it may have changed, and the folder each time", async () => {
     const { directory } = await tree("a", { "list.txt": "a\n" });
     assert.deepEqual(await conflicts(), { a: [] });
@@ -114,5 +137,23 @@ describe("The predictions of a folder", function () {
     abort.abort();
     await assert.rejects(reading, { name: "AbortError" });
     assert.deepEqual(await conflicts([]), { a: [] });
+  });
+});
+
+describe("A worktree for a folder below the top", () => {
+  it("isn't there if another folder or file is in its place, which stays as it is", async () => {
+    const repository = new ARepository().commit({ "packages/app/a.txt": "a\n" });
+    const folder = join(repository.root, "packages/app");
+    const { root, ...made } = await makeWorktree({ directory: folder, name: "work", from: "head" });
+    const worktree = { ...made, directory: join(root, "packages/app") };
+    assert.equal(await isThere(worktree, folder), true);
+    rmSync(join(root, "packages"), { recursive: true });
+    writeFiles(root, { packages: "a file\n" });
+    assert.equal(await isThere(worktree, folder), false);
+    assert.deepEqual(filesOf(root), { packages: "644 a file\n" });
+    rmSync(root, { recursive: true });
+    mkdirSync(root);
+    assert.equal(await isThere(worktree, folder), false);
+    assert.deepEqual(filesOf(root), {});
   });
 });

@@ -21,7 +21,7 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
   it("leaves files that can't be merged as text as they are, and in conflict", async () => {
     const repository = new ARepository().commit({
       "text.txt": LINES,
-      "both.bin": picture("both"),
+      "bóth.bin": picture("both"),
       "renamed.bin": picture("renamed"),
       "now-folder": "a file\n",
       link: "a file\n",
@@ -31,7 +31,7 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
     const { directory } = made;
     writeFiles(directory, {
       "text.txt": LINES.replace("five", "AGENT"),
-      "both.bin": picture("both", "agent"),
+      "bóth.bin": picture("both", "agent"),
       "new.bin": picture("new", "agent"),
       "renamed.bin": picture("renamed", "agent"),
       "now-folder": "agent\n",
@@ -44,7 +44,7 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
     repository.write({
       "text.txt": LINES.replace("five", "MINE"),
       "mine.txt": "mine\n",
-      "both.bin": picture("both", "mine"),
+      "bóth.bin": picture("both", "mine"),
       "new.bin": picture("new", "mine"),
       "renamed.bin": picture("renamed", "mine"),
       "now-folder/inside.txt": "mine\n",
@@ -60,7 +60,7 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
     const { "text.txt": text, ...stillInConflict } = conflictsOf(plan) as Record<string, string>;
     assert.equal(text, "content");
     assert.deepEqual(Object.keys(stillInConflict).sort(), [
-      "both.bin",
+      "bóth.bin",
       "link",
       "moved.bin",
       "new.bin",
@@ -70,6 +70,27 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
     assert.deepEqual(conflictsOf(again), stillInConflict);
     assert.equal(again.files.find(({ path }) => path === "text.txt")?.added, 1);
     assert.equal(gitIn(directory, "show", `${base}:mine.txt`), "mine\n");
+  });
+
+  it("is all of the folder if everything can be merged, with what the user renamed and deleted", async () => {
+    const repository = new ARepository().commit({
+      "text.txt": LINES,
+      "old.txt": LINES,
+      "gone.txt": "gone\n",
+    });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "AGENT") });
+    repository.write({ "text.txt": LINES.replace("five", "MINE") }).remove("gone.txt");
+    renameSync(join(repository.root, "old.txt"), join(repository.root, "new.txt"));
+    const plan = await worktrees.planBringBack(made, new Map());
+    const base = await worktrees.takeIn(made, plan);
+    assert.deepEqual(Object.keys(filesOf(made.directory)), ["new.txt", "text.txt"]);
+    const revisions = [`${base}^{tree}`, `${base}^`, "refs/asyncagents/work/base"];
+    assert.deepEqual(
+      revisions.map((revision) => repository.git("rev-parse", revision).trim()),
+      [plan.mine, made.base, base],
+    );
   });
 
   it("keeps a folder of the user's in conflict with a file of the agent's in its place", async () => {
