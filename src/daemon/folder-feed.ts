@@ -5,6 +5,7 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import type { Session } from "../engine/server-model.ts";
 import type { Child } from "../engine/subagent.ts";
 import { isTask } from "../engine/subagent.ts";
+import type { Phase } from "../engine/task.ts";
 import type { FolderChange, FolderSnapshot, MirroredRequest, MirroredSession } from "../rpc/contract.ts";
 import type { Connecting } from "./connecting.ts";
 import type { StateFile } from "./state-files.ts";
@@ -102,13 +103,17 @@ function mirrored({ permission: _permission, task, ...session }: Session): Mirro
   return { ...session, task: task.kind === "task" ? { kind: "task" } : task };
 }
 
+/** Between these, a model goes to and fro all the time while it works. */
+const AT_WORK: readonly (Phase | undefined)[] = ["thinking", "streaming", "tool"];
+
 /** Changes that users wait for are sent immediately: a start, an end, a request, or the outcome of a notice. */
-function urgencyOf({ before, after }: { before: Child | undefined; after: Child | undefined }) {
+export function urgencyOf({ before, after }: { before: Child | undefined; after: Child | undefined }) {
+  const phases = [before, after].map((child) => child?.progress?.phase);
   const isOnlyProgress =
     before &&
     after &&
     before.status === after.status &&
-    before.progress?.phase === after.progress?.phase &&
+    (phases[0] === phases[1] || phases.every((phase) => AT_WORK.includes(phase))) &&
     revisionOf(before) === revisionOf(after);
   return isOnlyProgress ? "progress" : "now";
 }

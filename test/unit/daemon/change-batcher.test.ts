@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { ChangeBatcher } from "../../../src/daemon/change-batcher.ts";
+import { urgencyOf } from "../../../src/daemon/folder-feed.ts";
+import type { Subagent } from "../../../src/engine/subagent.ts";
+import type { Phase } from "../../../src/engine/task.ts";
 import type { FolderChange } from "../../../src/rpc/contract.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
@@ -44,6 +47,22 @@ describe("changes that windows are sent of a folder", () => {
     assert.deepEqual(ids(), [["two", "one"]]);
     await clock.advance(1_000);
     assert.equal(told.length, 1);
+  });
+
+  it("what a model does while it works is progress; a start, a request, a stall and an end are urgent", () => {
+    const child = (phase: Phase | undefined, status: Subagent["status"] = "running"): Subagent =>
+      ({ status, progress: phase && { phase } }) as Subagent;
+    const urgency = (before: Phase, after: Phase): string =>
+      urgencyOf({ before: child(before), after: child(after) });
+    for (const before of ["thinking", "streaming", "tool"] as const)
+      for (const after of ["thinking", "streaming", "tool"] as const)
+        assert.equal(urgency(before, after), "progress");
+    assert.equal(urgency("queued", "queued"), "progress");
+    for (const phase of ["needs-permission", "needs-answer", "stalled", "retrying", "starting"] as const)
+      assert.deepEqual([urgency("tool", phase), urgency(phase, "tool")], ["now", "now"]);
+    assert.equal(urgencyOf({ before: child("streaming"), after: child(undefined, "idle") }), "now");
+    assert.equal(urgencyOf({ before: undefined, after: child("starting") }), "now");
+    assert.equal(urgencyOf({ before: child("starting"), after: undefined }), "now");
   });
 
   it("events are not merged, and a flush leaves nothing to send", () => {
