@@ -95,21 +95,6 @@ async function versionOf(
   return (await versionsIn(plan.root, tree, [path], signal)).get(path);
 }
 
-/** The files at these paths in a tree. */
-async function entriesIn(
-  root: string,
-  tree: string,
-  paths: readonly string[],
-  signal?: AbortSignal,
-): Promise<ReadonlyMap<string, GitFile>> {
-  const entries = new Map<string, GitFile>();
-  for (const [path, version] of await versionsIn(root, tree, paths, signal)) {
-    const entry = knownEntry(version);
-    if (entry) entries.set(path, entry);
-  }
-  return entries;
-}
-
 /** What a tree has at these paths. */
 export async function versionsIn(
   root: string,
@@ -168,7 +153,7 @@ async function checkedOut(
   if (!present || kept === bytes) return bytes;
   // A file can have other line endings than Git would check out, if Git stores both in the same way. Those lines did not
   // change, so they are not to be rewritten.
-  const mine = (await entriesIn(plan.root, plan.mine, [path], signal)).get(path);
+  const mine = knownEntry((await versionsIn(plan.root, plan.mine, [path], signal)).get(path));
   return mine && lineEndings(await filtered(mine)) === lineEndings(present) ? bytes : kept;
 }
 
