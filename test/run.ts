@@ -47,17 +47,18 @@ type Lane = readonly (Suite | Check)[];
 
 /**
  * Groups of lanes; the lanes of a group run in parallel, because their tests wait as much as they work. With less than
- * four cores they run one after the other: several editors and servers at once would exceed the time limits of tests.
+ * four cores those with tests run one after the other: several editors and servers at once would exceed the time limits
+ * of tests.
  */
 const stages: readonly (readonly Lane[])[] = [
   [
     [{ name: "unit", timeout: 60_000 }],
     [
       { name: "check", isCheck: true },
-      { name: "lint", isCheck: true },
       { name: "spec", isCheck: true },
       { name: "knip", isCheck: true },
     ],
+    [{ name: "lint", isCheck: true }],
   ],
   [
     [{ name: "ui", timeout: 300_000, editor: true, window: true }],
@@ -164,13 +165,12 @@ async function runStage(stage: readonly Lane[]): Promise<readonly Outcome[]> {
   const lanes = stage.map(wantedOf).filter((lane) => lane.length > 0);
   // Packaging builds again, which must not happen during other tests.
   const packaged = lanes.flat().some(needsPackage) && !process.env["TEST_VSIX"] ? [packageForTests()] : [];
-  if (availableParallelism() >= 4) {
-    const ran = await Promise.all(lanes.map((lane, index) => runLane(lane, index === 0)));
-    return [...packaged, ...ran.flat()];
-  }
+  const isAlone = (lane: Lane): boolean => availableParallelism() < 4 && !lane.every(isCheck);
   const stageOutcomes = [...packaged];
-  for (const lane of lanes) stageOutcomes.push(...(await runLane(lane, true)));
-  return stageOutcomes;
+  for (const lane of lanes.filter(isAlone)) stageOutcomes.push(...(await runLane(lane, true)));
+  const others = lanes.filter((lane) => !isAlone(lane));
+  const ran = await Promise.all(others.map((lane, index) => runLane(lane, index === 0)));
+  return [...stageOutcomes, ...ran.flat()];
 }
 
 async function runLane(lane: Lane, live: boolean): Promise<readonly Outcome[]> {
