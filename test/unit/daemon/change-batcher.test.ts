@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ChangeBatcher } from "../../../src/daemon/change-batcher.ts";
 import { urgencyOf } from "../../../src/daemon/folder-feed.ts";
 import type { Subagent } from "../../../src/engine/subagent.ts";
-import type { Phase } from "../../../src/engine/task.ts";
+import type { Phase, Task } from "../../../src/engine/task.ts";
 import type { FolderChange } from "../../../src/rpc/contract.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
@@ -49,7 +49,7 @@ describe("changes that windows are sent of a folder", () => {
     assert.equal(told.length, 1);
   });
 
-  it("what a model does while it works is progress; a start, a request, a stall and an end are urgent", () => {
+  it("what a model does while it works is progress; all that a user waits for is urgent", () => {
     const child = (phase: Phase | undefined, status: Subagent["status"] = "running"): Subagent =>
       ({ status, progress: phase && { phase } }) as Subagent;
     const urgency = (before: Phase, after: Phase): string =>
@@ -61,6 +61,10 @@ describe("changes that windows are sent of a folder", () => {
     for (const phase of ["needs-permission", "needs-answer", "stalled", "retrying", "starting"] as const)
       assert.deepEqual([urgency("tool", phase), urgency(phase, "tool")], ["now", "now"]);
     assert.equal(urgencyOf({ before: child("streaming"), after: child(undefined, "idle") }), "now");
+    const recorded = (revision: number): Task =>
+      ({ ...child("tool"), launchedBy: "agent", revision }) as Task;
+    assert.equal(urgencyOf({ before: recorded(1), after: recorded(2) }), "now");
+    assert.equal(urgencyOf({ before: recorded(1), after: recorded(1) }), "progress");
     assert.equal(urgencyOf({ before: undefined, after: child("starting") }), "now");
     assert.equal(urgencyOf({ before: child("starting"), after: undefined }), "now");
   });
