@@ -5,16 +5,16 @@ import { repository } from "../support/extension-host.ts";
 import { PACKAGED, Report } from "./support/report.ts";
 
 const dist = join(repository, "dist");
-const entry = "extension.js";
+const entry = "extension.cjs";
 const chunks = readdirSync(join(dist, "chunks")).map((name) => `chunks/${name}`);
 const code = (name: string): string => readFileSync(join(dist, name), "utf8");
 
 /** The entry and what it imports statically, also indirectly. */
 const atStart = new Set([entry]);
 for (const file of atStart) {
-  const imports = code(file).match(/from"[^"]+"/g) ?? [];
+  const imports = code(file).match(/\}=require\("[^"]+"\)/g) ?? [];
   for (const chunk of chunks)
-    if (imports.some((from) => from.endsWith(`/${basename(chunk)}"`))) atStart.add(chunk);
+    if (imports.some((from) => from.endsWith(`/${basename(chunk)}")`))) atStart.add(chunk);
 }
 const kilobytes = (files: Iterable<string>): number =>
   [...files].reduce((sum, file) => sum + code(file).length, 0) / 1000;
