@@ -3,7 +3,8 @@ import type { TaskChange } from "../engine/registry.ts";
 import type { RequestAnswer, SessionChanges } from "../engine/server-model.ts";
 import type { Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
-import type { ReviewContext, ServerContext } from "./commands/command.ts";
+import type { CommandContext } from "./commands/command.ts";
+import type * as forPrograms from "./commands/for-programs.ts";
 import type { SubjectKind } from "./commands/editor-commands.ts";
 import type { LaunchArguments } from "./commands/launching.ts";
 import type { RevertResult } from "./commands/review.ts";
@@ -94,15 +95,24 @@ export interface AsyncAgentsApi {
   };
 }
 
-export function createApi(
-  context: ReviewContext & Pick<ServerContext, "daemon">,
-  ready: Promise<void>,
-  taskChanges: vscode.Event<TaskChange>,
-  sessionChanges: vscode.Event<string | undefined>,
-): AsyncAgentsApi {
-  const { known, folders, tasks } = context;
+/** What the API works on. */
+export interface ApiParts extends Pick<CommandContext, "folders" | "known" | "tasks"> {
+  /** Resolves once the other parts of the window exist. */
+  readonly opened: () => Promise<CommandContext>;
+  readonly ready: Promise<void>;
+  readonly taskChanges: vscode.Event<TaskChange>;
+  readonly sessionChanges: vscode.Event<string | undefined>;
+}
+
+export function createApi(parts: ApiParts): AsyncAgentsApi {
+  const { folders, known, tasks, opened, ready, taskChanges, sessionChanges } = parts;
   const session = (): WindowSession | undefined => folders.current?.session;
-  const programs = async () => (await import("./later.ts")).forPrograms;
+  const programs = async <T>(
+    run: (programs: typeof forPrograms, context: CommandContext) => Promise<T>,
+  ): Promise<T> => {
+    const [{ forPrograms }, context] = await Promise.all([import("./later.ts"), opened()]);
+    return run(forPrograms, context);
+  };
   /** Runs once the folder is connected, because its tasks are unknown before. */
   const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
     await folders.opened;
@@ -122,16 +132,18 @@ export function createApi(
           return undefined;
         }
       },
-      launch: async (input) => (await programs()).launchTask(context, input),
-      launchOn: async (kind, input, ...given) => (await programs()).launchOn(context, kind, input, given),
+      launch: (input) => programs(({ launchTask }, context) => launchTask(context, input)),
+      launchOn: (kind, input, ...given) =>
+        programs(({ launchOn }, context) => launchOn(context, kind, input, given)),
       resume: (id, prompt) => at(id, () => tasks.resume(id, prompt)),
       retry: (id) => at(id, () => tasks.retry(id)),
       fork: (id, prompt, options) =>
-        at(id, async () => (await programs()).forkTask(context, id, { ...options, prompt })),
+        at(id, () => programs(({ forkTask }, context) => forkTask(context, id, { ...options, prompt }))),
       adopt: (id) => at(id, () => tasks.adopt(id)),
       output: (id, options) => at(id, () => tasks.output(id, options)),
       wait: async (id, { timeoutMs, signal } = {}) => (await known.wait([id], { timeoutMs, signal }))[0],
-      answer: (id, ...rest) => at(id, async () => (await programs()).sendAnswer(context, id, ...rest)),
+      answer: (id, ...rest) =>
+        at(id, () => programs(({ sendAnswer }, context) => sendAnswer(context, id, ...rest))),
       cancel: (id) => at(id, () => tasks.cancel(id)),
       cancelBatch: async (batchID, parentSessionID = session()?.id) =>
         tasks.cancelBatch(batchID, parentSessionID),
@@ -140,9 +152,11 @@ export function createApi(
       onDidChange: taskChanges,
     },
     changes: {
-      read: (id) => at(id, async () => (await programs()).readChanges(context, id)),
-      accept: (id, paths) => at(id, async () => (await programs()).acceptChanges(context, id, paths)),
-      revert: (id, paths) => at(id, async () => (await programs()).revertChanges(context, id, paths)),
+      read: (id) => at(id, () => programs(({ readChanges }, context) => readChanges(context, id))),
+      accept: (id, paths) =>
+        at(id, () => programs(({ acceptChanges }, context) => acceptChanges(context, id, paths))),
+      revert: (id, paths) =>
+        at(id, () => programs(({ revertChanges }, context) => revertChanges(context, id, paths))),
     },
     session: {
       get active() {
@@ -154,11 +168,12 @@ export function createApi(
     server: {
       connect: async () => void (await connectedFolder(folders)),
       stop: async () => requireFolder(folders).connector.stopServer(),
-      stopBackgroundWork: async (paths) => (await programs()).stopBackgroundWork(context, paths),
+      stopBackgroundWork: (paths) =>
+        programs(({ stopBackgroundWork }, context) => stopBackgroundWork(context, paths)),
     },
     agentTools: {
-      install: async (scope) => (await programs()).setAgentTools(context, "install", scope),
-      remove: async (scope) => (await programs()).setAgentTools(context, "remove", scope),
+      install: (scope) => programs(({ setAgentTools }, context) => setAgentTools(context, "install", scope)),
+      remove: (scope) => programs(({ setAgentTools }, context) => setAgentTools(context, "remove", scope)),
     },
   };
 }

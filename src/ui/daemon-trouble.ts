@@ -8,19 +8,17 @@ type Daemon = Pick<DaemonClient, "state" | "onDidChangeState" | "restart">;
 
 /** Notifies the user that the daemon isn't responding, and offers to restart it. */
 export class DaemonTrouble implements Disposable {
-  private daemon: Daemon | undefined;
   private isOffered = false;
-  private subscription: Disposable | undefined;
+  private readonly subscription: Disposable;
   private readonly changes: Emitter<void>;
   readonly onDidChange: Event<void>;
 
-  constructor(private readonly logger: Logger) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly logger: Logger,
+  ) {
     this.changes = new Emitter(logged(logger, "the daemon"));
     this.onDidChange = this.changes.event;
-  }
-
-  follow(daemon: Daemon): void {
-    this.daemon = daemon;
     this.subscription = daemon.onDidChangeState(() => {
       this.changes.fire();
       if (this.isSilent && !this.isOffered) void this.offerRestart();
@@ -37,12 +35,12 @@ export class DaemonTrouble implements Disposable {
   }
 
   dispose(): void {
-    this.subscription?.dispose();
+    this.subscription.dispose();
     this.changes.dispose();
   }
 
   private get isSilent(): boolean {
-    return this.daemon?.state.kind === "silent";
+    return this.daemon.state.kind === "silent";
   }
 
   private async offerRestart(): Promise<void> {
@@ -56,7 +54,7 @@ export class DaemonTrouble implements Disposable {
       // An error notification stays until the user responds; a warning would hide, along with its button.
       const answer = await vscode.window.showErrorMessage(text, restart);
       // By now the daemon may respond again, or another window may have restarted it.
-      if (answer === restart && this.isSilent) await this.daemon?.restart();
+      if (answer === restart && this.isSilent) await this.daemon.restart();
     } catch (error) {
       await showError(error, this.logger);
     } finally {

@@ -18,4 +18,5 @@ export {
   showRefused,
   showNews,
 } from "./task-notifications.ts";
+export { folderOf } from "./tree/items.ts";
 export { batchTooltip, childTooltip } from "./tree/task-tooltip.ts";

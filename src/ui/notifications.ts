@@ -8,6 +8,8 @@ import { isActive, isTakenBack, type Task } from "../engine/task.ts";
 import type { FlowContext } from "./requests/answer-flow.ts";
 import type { EndNotifications, NotificationContext } from "./task-notifications.ts";
 
+const texts = () => import("./later.ts");
+
 /** Tasks of a batch that end within this time, in milliseconds, count as stopped together. */
 const STOPPED_AS_ONE_MS = 5_000;
 
@@ -43,7 +45,7 @@ export class Notifications implements vscode.Disposable {
     // Read before the texts are loaded, because the other tasks may change in the meantime.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && this.isReported(after)) return;
-    this.ends ??= import("./later.ts").then(({ EndNotifications }) => new EndNotifications(this.context));
+    this.ends ??= texts().then(({ EndNotifications }) => new EndNotifications(this.context));
     (await this.ends).show(after, before.status === "running" ? siblings : []);
   }
 
@@ -62,13 +64,13 @@ export class Notifications implements vscode.Disposable {
     const known = new Set(before.collisions?.map(({ taskID }) => taskID));
     const found = after.collisions.filter(({ taskID, isFirst }) => isFirst && !known.has(taskID));
     if (found.length === 0 || this.context.notifyUser() === "never") return;
-    const { showCollision } = await import("./later.ts");
+    const { showCollision } = await texts();
     await Promise.all(found.map((collision) => showCollision(after, collision)));
   }
 
   private async warn(task: Task): Promise<void> {
     if (this.context.notifyUser() === "never") return;
-    const { showNearLimit } = await import("./later.ts");
+    const { showNearLimit } = await texts();
     await showNearLimit(this.context, task);
   }
 
@@ -77,7 +79,7 @@ export class Notifications implements vscode.Disposable {
     const { kind } = refused;
     if (this.refusals.has(kind) || this.context.notifyUser() === "never") return;
     this.refusals.add(kind);
-    const { showRefused } = await import("./later.ts");
+    const { showRefused } = await texts();
     await showRefused(this.context, refused);
     // A subagent needs another server first.
     if (kind === "setup") this.refusals.delete(kind);
@@ -145,13 +147,11 @@ export class RequestNotifications implements vscode.Disposable {
       // The end of an earlier one doesn't concern this one.
       this.summarised = new Set(this.summarised);
       void this.run(unshown, this.summarised, async () =>
-        (await import("./later.ts")).showSeveral(this.context, open.length),
+        (await texts()).showSeveral(this.context, open.length),
       );
     } else {
       for (const one of unshown)
-        void this.run([one], this.showing, async () =>
-          (await import("./later.ts")).showRequest(this.context, one),
-        );
+        void this.run([one], this.showing, async () => (await texts()).showRequest(this.context, one));
     }
   }
 

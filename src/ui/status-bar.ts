@@ -3,13 +3,11 @@ import * as vscode from "vscode";
 import type { ConnectionState } from "../engine/connection.ts";
 import type { TakenSince } from "../engine/taken-since.ts";
 import { isRunning, type Child, type Subagent } from "../engine/subagent.ts";
+import { SHOW_ACTIVE } from "./commands/internal-commands.ts";
 import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folder, Folders } from "./folders/folders.ts";
 import { isQueuedChild } from "./tree/family.ts";
 import type { describe as Describe } from "./status-bar-text.ts";
-
-/** Lists everything that is running. */
-export const SHOW_ACTIVE = "_asyncagents.showActive";
 
 /** Changes within this time are shown together, in milliseconds. */
 const GATHER_MS = 100;

@@ -100,7 +100,7 @@ describe("a folder of a window that was deleted from the disk", () => {
     const daemon = { status: async () => ({ folders: [] }) };
     await stopServer({
       folders: { current: folder },
-      daemon: async () => daemon,
+      daemon,
     } as unknown as ServerContext);
     assert.ok(isStopped);
   });

@@ -140,7 +140,7 @@ describe("text from agents and users in titles", () => {
         {
           folders: { opened: Promise.resolve(), current: { connector } },
           settings: { server: () => ({}) },
-          daemon: async () => ({ findExecutable: async () => `/bin/${LINK}` }),
+          daemon: { findExecutable: async () => `/bin/${LINK}` },
         } as unknown as CommandContext,
         undefined,
       );

@@ -239,9 +239,10 @@ describe("reviewing changes in the extension host", () => {
     const failing: Command = () =>
       Promise.reject(new Refusal("unknown-task", sentence("There is no task {0}.", "zzz")));
     const commands = registerCommands(
-      { logger, folders } as unknown as CommandContext,
       ["asyncagents-test.fail"],
-      () => Promise.resolve({ fail: failing }),
+      () => Promise.resolve({ folders } as unknown as CommandContext),
+      () => Promise.resolve({ commands: { fail: failing }, folderOf: () => undefined }),
+      logger,
     );
     const run = (...args: readonly unknown[]) =>
       vscode.commands.executeCommand("asyncagents-test.fail", ...args);
@@ -254,6 +255,41 @@ describe("reviewing changes in the extension host", () => {
     } finally {
       commands.dispose();
       vscode.window.showWarningMessage = showWarningMessage;
+    }
+  });
+
+  it("runs a command once the window it was run in has opened, and says if it couldn't", async () => {
+    const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const context = { folders: { opened: Promise.resolve(), use: () => {}, all: [] } };
+    const done: string[] = [];
+    const note: Command = async (_context, what) => void done.push(String(what));
+    const load = () => Promise.resolve({ commands: { note }, folderOf: () => undefined });
+    const run = (what: string) => vscode.commands.executeCommand("asyncagents-test.note", what);
+    let open = (_context: CommandContext): void => undefined;
+    const opened = new Promise<CommandContext>((resolve) => (open = resolve));
+    const commands = registerCommands(["asyncagents-test.note"], () => opened, load, logger);
+    try {
+      const early = run("run");
+      await new Promise(setImmediate);
+      done.push("opened");
+      open(context as unknown as CommandContext);
+      await early;
+      assert.deepEqual(done, ["opened", "run"]);
+    } finally {
+      commands.dispose();
+    }
+    const told: string[] = [];
+    const { showErrorMessage } = vscode.window;
+    vscode.window.showErrorMessage = async (message: string) => void told.push(message);
+    const failed = () => Promise.reject(new Error("No such file"));
+    const others = registerCommands(["asyncagents-test.note"], failed, load, logger);
+    try {
+      await run("never");
+      assert.deepEqual(told, ["Unexpected error. See the log for details."]);
+      assert.deepEqual(done, ["opened", "run"]);
+    } finally {
+      others.dispose();
+      vscode.window.showErrorMessage = showErrorMessage;
     }
   });
 

@@ -10,8 +10,6 @@ import type { OutputPanels } from "../output/output-panels.ts";
 import type { Overview } from "../output/overview.ts";
 import { showError } from "../messages.ts";
 import type { ListOptions } from "../tree/list-options.ts";
-import { SHOW_ACTIVE } from "../status-bar.ts";
-import { folderOf, SHOW_SELECTED } from "../tree/items.ts";
 import type { Unread } from "../tree/unread.ts";
 import type { PromptEditors } from "../prompt-editors.ts";
 import type { Settings } from "../settings.ts";
@@ -64,7 +62,7 @@ export interface ServerContext {
   readonly settings: Settings;
   readonly logger: Logger;
   /** The daemon, which works for this user in all folders. */
-  readonly daemon: () => Promise<DaemonClient>;
+  readonly daemon: DaemonClient;
   readonly extensionUri: vscode.Uri;
   readonly firstSteps: FirstSteps;
   readonly showLog: () => void;
@@ -84,34 +82,35 @@ export interface CommandContext extends PromptContext, ReviewContext, ServerCont
  */
 export type Command = (context: CommandContext, ...args: readonly unknown[]) => Promise<unknown>;
 
-/** The commands that only the extension itself runs; the others are in the manifest. */
-export const INTERNAL_COMMANDS: readonly string[] = [
-  "_asyncagents.launchFromView",
-  "_asyncagents.splitPrompt",
-  "_asyncagents.openChange",
-  "_asyncagents.explainOpenCode2",
-  SHOW_SELECTED,
-  SHOW_ACTIVE,
-];
+/** What is loaded when a command is run. */
+interface Loaded {
+  /** By the last part of their IDs. */
+  readonly commands: Readonly<Record<string, Command>>;
+  /** The folder that a row belongs to. */
+  readonly folderOf: (folders: Folders, row: unknown) => Folder | undefined;
+}
 
 /**
  * Registers commands with the editor. Failures are shown, whoever ran the command.
- * @param load loads the commands, keyed by the last part of their IDs; called when one is run
+ * @param opened resolves once the parts of the window that commands work on exist
+ * @param load loads what commands need; called when one is run
  */
 export function registerCommands(
-  context: CommandContext,
   ids: readonly string[],
-  load: () => Promise<Readonly<Record<string, Command>>>,
+  opened: () => Promise<CommandContext>,
+  load: () => Promise<Loaded>,
+  logger: Logger,
 ): vscode.Disposable {
   return vscode.Disposable.from(
     ...ids.map((id) =>
       vscode.commands.registerCommand(id, async (...args: unknown[]) => {
         try {
-          const [commands] = await Promise.all([load(), context.folders.opened]);
+          const [{ commands, folderOf }, context] = await Promise.all([load(), opened()]);
+          await context.folders.opened;
           context.folders.use(folderOf(context.folders, args[0]));
           return await commands[id.slice(id.indexOf(".") + 1)]?.(context, ...args);
         } catch (error) {
-          void showError(error, context.logger);
+          void showError(error, logger);
           return undefined;
         }
       }),

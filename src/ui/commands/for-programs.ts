@@ -18,10 +18,9 @@ export { forkTask, launchTask } from "./launching.ts";
 
 /** Resolves to the real paths of the folders in which there was something to stop. */
 export async function stopBackgroundWork(
-  context: Pick<ServerContext, "daemon">,
+  { daemon }: Pick<ServerContext, "daemon">,
   folders: readonly string[],
 ): Promise<readonly string[]> {
-  const daemon = await context.daemon();
   if (!(await daemon.isStarted())) return [];
   // Agents may still run in a folder that was deleted from the disk.
   const wanted = await Promise.all(folders.map((path) => realpath(path).catch(() => path)));

@@ -52,7 +52,7 @@ export async function stopServer({ folders, daemon }: ServerContext): Promise<vo
   if (connector.state.kind === "connecting") return connector.cancel();
   const own = runningIn(known);
   const queued = own.filter(isQueuedChild).length;
-  const running = own.length - queued + (await runningElsewhere(folder, await daemon()));
+  const running = own.length - queued + (await runningElsewhere(folder, daemon));
   if (running > 0) {
     const question =
       running === 1
@@ -104,7 +104,7 @@ export async function showLog(context: ServerContext, name: unknown): Promise<vo
 }
 
 async function showDaemonLog({ daemon }: ServerContext): Promise<void> {
-  const log = await (await daemon()).logFile();
+  const log = await daemon.logFile();
   if (!existsSync(log)) throw new Refusal("unavailable", sentence("The background process hasn't run yet."));
   await vscode.window.showTextDocument(vscode.Uri.file(log));
   await vscode.commands.executeCommand("cursorBottom");
@@ -118,7 +118,7 @@ async function collectDiagnostics({ daemon }: ServerContext): Promise<void> {
     filters: { JSON: ["json"] },
   });
   if (!uri) return;
-  const background = await (await daemon()).diagnostics();
+  const background = await daemon.diagnostics();
   const window = {
     version: vscode.version,
     app: vscode.env.appName,
@@ -131,8 +131,7 @@ async function collectDiagnostics({ daemon }: ServerContext): Promise<void> {
 }
 
 /** Stops background work in folders that the user picks, whichever windows have them open. */
-export async function stopBackgroundWork(context: ServerContext): Promise<void> {
-  const daemon = await context.daemon();
+export async function stopBackgroundWork({ daemon }: ServerContext): Promise<void> {
   // Without a daemon there is nothing to stop; don't start one just to find that out.
   const chosen = await choose((await daemon.isStarted()) ? await daemon.status() : { folders: [] });
   if (!chosen || chosen.length === 0 || !(await confirm(chosen))) return;

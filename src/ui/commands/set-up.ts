@@ -68,8 +68,7 @@ async function showResult({ folders }: ServerContext, place: string): Promise<vo
 async function findAsking(context: ServerContext): Promise<string | undefined> {
   for (;;) {
     try {
-      const daemon = await context.daemon();
-      return await daemon.findExecutable(context.settings.server().path);
+      return await context.daemon.findExecutable(context.settings.server().path);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
       if (!(await help(context, error.failure))) return undefined;
@@ -84,8 +83,7 @@ interface Help extends vscode.QuickPickItem {
 
 async function help(context: ServerContext, { code, message }: ConnectionFailure): Promise<boolean> {
   const isBesideAnother = code === "too-new";
-  const daemon = await context.daemon();
-  const command = await daemon.installCommand(isBesideAnother);
+  const command = await context.daemon.installCommand(isBesideAnother);
   const configuredPath = context.settings.server().path;
   const ways: readonly Help[] = [
     ...(command === undefined ? [] : installWays(command, isBesideAnother)),

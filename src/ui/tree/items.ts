@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { type ConnectionState, describeFailure } from "../../engine/connection.ts";
 import { type Child, isRunning, isTask, isCleared } from "../../engine/subagent.ts";
 import type { Phase, Task } from "../../engine/task.ts";
+import { SHOW_SELECTED } from "../commands/internal-commands.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import type { Group } from "./groups.ts";
@@ -113,9 +114,6 @@ export function folderOf(folders: Folders, node: unknown): Folder | undefined {
   if (node instanceof BatchNode || node instanceof GroupNode) return folders.of(node.parentSessionID);
   return node instanceof UnreadableNode ? folders.of(node.task.sessionID) : undefined;
 }
-
-/** Shows the output of the row that was just clicked, which is thus the selected one. */
-export const SHOW_SELECTED = "_asyncagents.showSelected";
 
 const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
 
