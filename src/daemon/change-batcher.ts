@@ -3,7 +3,7 @@ import type { Clock, Logger } from "../engine/ports.ts";
 import type { FolderChange } from "../rpc/contract.ts";
 
 /** How often mere progress is sent, in milliseconds. Users can't follow more. */
-const PROGRESS_MS = 100;
+const PROGRESS_MS = 250;
 
 /** Collects the changes in a folder and sends them in batches, with values as of the time of sending. */
 export class ChangeBatcher implements Disposable {
