@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import { messageOf } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
 import type { TaskChange } from "./engine/registry.ts";
+import { AgentTools } from "./ui/agent-tools.ts";
 import { createApi, type AsyncAgentsApi } from "./ui/api.ts";
 import { CHANGE_SCHEME } from "./ui/changes/change-side.ts";
 import { type CommandContext, registerCommands } from "./ui/commands/command.ts";
@@ -12,6 +13,7 @@ import { Folders } from "./ui/folders/folders.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { Overview } from "./ui/output/overview.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
+import { Settings } from "./ui/settings.ts";
 
 /** The fields of the extension's own `package.json` that are read. */
 interface Manifest {
@@ -20,8 +22,8 @@ interface Manifest {
 }
 
 /**
- * Creates what the editor may ask for immediately: commands, restored editors, the API for programs. Everything else is
- * loaded and created after this function has returned.
+ * Creates what the editor may ask for immediately: commands, tools, restored editors, the API for programs. Everything
+ * else is loaded and created after this function has returned.
  */
 export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   // The editor would dispose the log before the parts that write to it; `DisposableStore` disposes in reverse order.
@@ -42,6 +44,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const overview = own(new Overview(context.extensionUri, panelParts));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
+  const settings = new Settings();
 
   const openParts = async (): Promise<{ commandContext: CommandContext; ready: Promise<void> }> => {
     await new Promise(setImmediate);
@@ -49,12 +52,12 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     const showLog = (): void => channel.show();
     const openText = (name: string, text: string): Promise<void> => documents.open(name, text);
     const shown = { panels, overview, textChanges, openText, showLog };
-    return openWindow({ context, version, own, folders, known, tasks, logger, ...shown });
+    return openWindow({ context, version, own, folders, known, tasks, settings, logger, ...shown });
   };
   const opened = openParts();
   const ready = opened
     .then((window) => window.ready)
-    .catch((error: unknown) => logger.error("Couldn't open the folders.", error));
+    .catch((error: unknown) => logger.error("Couldn't open the window.", error));
   const commandContext = async (): Promise<CommandContext> => (await opened).commandContext;
 
   own(
@@ -71,6 +74,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       logger,
     ),
   );
+  const onDidLaunch = async (): Promise<void> => (await commandContext()).firstSteps.finish("agentTools");
+  own(new AgentTools({ folders, logger, onDidLaunch: () => void onDidLaunch() }, settings));
 
   const taskChanges = own(new vscode.EventEmitter<TaskChange>());
   own(known.onDidChange((change) => taskChanges.fire(change)));

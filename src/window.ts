@@ -5,7 +5,6 @@ import { systemClock } from "./rpc/clock.ts";
 import type { Environment } from "./rpc/contract.ts";
 import { DaemonClient } from "./rpc/daemon-client.ts";
 import { defaultStateFolder } from "./state/state-folder.ts";
-import { AgentTools } from "./ui/agent-tools.ts";
 import type { CommandContext } from "./ui/commands/command.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import type { Review } from "./ui/changes/review.ts";
@@ -18,7 +17,6 @@ import { followSavedFiles } from "./ui/folders/saved-files.ts";
 import { Notifications, RequestNotifications } from "./ui/notifications.ts";
 import { PromptEditors } from "./ui/prompt-editors.ts";
 import { offerOwnDatabase, warnOfUntestedVersions } from "./ui/server-warnings.ts";
-import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
@@ -28,7 +26,7 @@ import type { News } from "./ui/while-away.ts";
 /** What exists of the window since the extension was activated. */
 type Start = Pick<
   CommandContext,
-  "folders" | "known" | "tasks" | "panels" | "overview" | "openText" | "logger" | "showLog"
+  "folders" | "known" | "tasks" | "panels" | "overview" | "openText" | "settings" | "logger" | "showLog"
 > & {
   readonly context: vscode.ExtensionContext;
   /** The extension's version. */
@@ -44,7 +42,7 @@ type Start = Pick<
  * @returns `ready` resolves once the folders are open; rejects if that fails
  */
 export function openWindow(start: Start): { commandContext: CommandContext; ready: Promise<void> } {
-  const { context, own, folders, known, tasks, panels, logger } = start;
+  const { context, own, folders, known, tasks, panels, settings, logger } = start;
   const { execPath, platform } = process;
   const env = process.env as Environment;
   const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
@@ -55,7 +53,6 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
   );
   const trouble = own(new DaemonTrouble(daemon, logger));
 
-  const settings = new Settings();
   const keys = new ContextKeys();
   const list = own(new ListOptions(context.workspaceState));
   const unread = own(new Unread(known, folders, context.workspaceState, panels));
@@ -91,7 +88,6 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
     ...start,
     extensionUri: context.extensionUri,
     daemon,
-    settings,
     list,
     unread,
     firstSteps,
@@ -105,8 +101,6 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
   };
   own(new RequestNotifications(commandContext, isShown));
   own(offerProblemActions());
-  const onDidLaunch = (): void => firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, logger, onDidLaunch }, settings));
 
   const useEdited = (editor: vscode.TextEditor | undefined): void => {
     keys.set("textEditor", editor !== undefined);

@@ -2,7 +2,7 @@ import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { FolderChange } from "../rpc/contract.ts";
 
-/** How often mere progress is sent, in milliseconds. Users can't follow more. */
+/** How often changes that nobody waits for are sent, in milliseconds. Users can't follow more. */
 const PROGRESS_MS = 250;
 
 /** Collects the changes in a folder and sends them in batches, with values as of the time of sending. */

@@ -115,7 +115,9 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
   };
   /** Runs once the folder is connected, because its tasks are unknown before. */
   const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
-    await folders.opened;
+    await (
+      await opened()
+    ).folders.opened;
     await connectedFolder(folders, known.folderOf(id));
     return run();
   };
@@ -166,7 +168,7 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
       onDidChange: sessionChanges,
     },
     server: {
-      connect: async () => void (await connectedFolder(folders)),
+      connect: async () => void (await connectedFolder((await opened()).folders)),
       stop: async () => requireFolder(folders).connector.stopServer(),
       stopBackgroundWork: (paths) =>
         programs(({ stopBackgroundWork }, context) => stopBackgroundWork(context, paths)),

@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { hermeticEnv, hermeticHome, openCodeBinary } from "../support/opencode.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -14,11 +15,13 @@ import { median } from "./support/measure.ts";
 import { Report } from "./support/report.ts";
 
 const WINDOWS = 9;
+/** When a window has opened for certain, in milliseconds after its extensions were activated. */
+const SETTLE_MS = 3_000;
 const PROBE_FILE = "ACTIVATION_PROBE_FILE";
 const OURS = "async-agents.opencode-async-agents";
 const EMPTY = "bench.empty-extension";
 
-/** Records when the two are activated, and what is started in the extension host, which all extensions share. */
+/** Records how long the two take to be activated and ours to open its window, and what is started in the extension host, which all extensions share. */
 const probe = `
 const { subscribe } = require("node:diagnostics_channel");
 const { appendFileSync } = require("node:fs");
@@ -30,6 +33,15 @@ Module._load = function (request, ...others) {
   const begun = performance.now();
   const loaded = load.call(this, request, ...others);
   const loading = performance.now() - begun;
+  if (/\\/window-\\w+\\.cjs$/.test(request)) {
+    const openWindow = (start) => {
+      const called = performance.now();
+      const parts = loaded.openWindow(start);
+      record({ what: "opened", extension: "the window", time: loading + performance.now() - called });
+      return parts;
+    };
+    return { ...loaded, openWindow };
+  }
   const extension = isAbsolute(request) && ["${OURS}", "${EMPTY}"].find((id) => request.includes("/" + id + "-"));
   if (!extension) return loaded;
   const activate = (context) => {
@@ -60,6 +72,7 @@ installBeside({
 
 const ours: number[] = [];
 const empty: number[] = [];
+const afterwards: number[] = [];
 const started: string[] = [];
 for (let count = 0; count < WINDOWS; count++) await openWindow();
 
@@ -68,6 +81,7 @@ report.figures("empty extension", "ms", empty);
 report.figures("this extension", "ms", ours);
 const beyond = ours.map((time, window) => time - (empty[window] ?? NaN));
 report.figures("this extension - empty", "ms", beyond);
+report.figures("this extension, in the next turn", "ms", afterwards);
 report.budget({ what: "this extension - empty", value: median(beyond), limit: 20, unit: "ms" });
 report.budget({ what: "processes and connections", value: started.length, limit: 0, unit: "" });
 report.finish();
@@ -82,6 +96,8 @@ async function openWindow(): Promise<void> {
   try {
     ours.push(await activationTime(file, OURS));
     empty.push(await activationTime(file, EMPTY));
+    afterwards.push(await activationTime(file, "the window"));
+    await delay(SETTLE_MS);
     const isStart = ({ what, stack = "" }: Note): boolean => what === "process" && stack.includes(OURS);
     for (const note of readNotes(file))
       // A connection by `fetch` has no stack trace of its caller, so every network connection counts.
@@ -94,15 +110,15 @@ async function openWindow(): Promise<void> {
   }
 }
 
-/** Milliseconds to load the extension's code and to call its `activate()`, once that has happened. */
+/** Milliseconds to load the code and to call its function, once that has happened. */
 function activationTime(file: string, extension: string): Promise<number> {
   const activated = (): Note | undefined => readNotes(file).find((note) => note.extension === extension);
-  return until(`${extension} to be activated`, () => activated()?.time, 60_000);
+  return until(`${extension} to be there`, () => activated()?.time, 60_000);
 }
 
 interface Note {
   readonly what: string;
-  /** The one that was activated. */
+  /** What was activated or opened. */
   readonly extension?: string;
   readonly time?: number;
   /** The stack trace of what was started. */

@@ -224,6 +224,8 @@ describe("launching from the editor, the explorer and source control", () => {
 
     it("several files are sent with one prompt", async () => {
       await row("broken.json").click();
+      // When it opens, the file closes an open menu.
+      await workbench.tab("broken.json").waitFor();
       await row("login.py").click({ modifiers: ["Control"] });
       await workbench.contextMenu(row("login.py"), "Launch Agent on This…");
       await workbench.quickInput.shows("Launch on 2 files: Agent");
