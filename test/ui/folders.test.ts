@@ -140,7 +140,9 @@ describe("a workspace of several folders in a real editor", () => {
       (await workbench.quickInput.input.inputValue()).endsWith("/docs/"),
     );
     // Until the folder is listed, "Add" goes into it once more. The list of its parent has ".." too.
-    await workbench.quickInput.items.filter({ hasText: "api" }).waitFor({ state: "hidden" });
+    await workbench.quickInput.widget
+      .getByRole("option", { name: "api", exact: true })
+      .waitFor({ state: "detached" });
     await workbench.page.locator(".quick-input-action").getByRole("button", { name: "Add" }).click();
     await row("docs").waitFor();
     await says("docs", /not connected/);
