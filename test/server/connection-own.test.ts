@@ -360,7 +360,7 @@ describe("Connection to a server that the extension starts", function () {
     const { left, follower } = await leave("stubborn");
     await desk.servers.sweep();
     assert.ok(await isEnded(left.pid));
-    assert.ok(await isEnded(follower));
+    await until("the end of its follower", () => isEnded(follower));
     assert.equal(desk.state(), undefined);
   });
 
@@ -370,7 +370,7 @@ describe("Connection to a server that the extension starts", function () {
     mkdirSync(join(dirname(desk.statePath()), "server-0.json"));
     await desk.servers.sweep();
     assert.ok(await isEnded(left.pid));
-    assert.ok(await isEnded(follower));
+    await until("the end of its follower", () => isEnded(follower));
   });
 
   it("is stopped by the next daemon if it never answered the previous one", async function () {
@@ -380,7 +380,7 @@ describe("Connection to a server that the extension starts", function () {
     const connection = desk.connection();
     assert.equal(await connection.adopt(), false);
     assert.ok(await isEnded(left.pid));
-    assert.ok(await isEnded(follower));
+    await until("the end of its follower", () => isEnded(follower));
   });
 
   it("stops what the server had started, after the server was killed after its daemon", async function () {
@@ -389,7 +389,7 @@ describe("Connection to a server that the extension starts", function () {
     process.kill(left.pid, "SIGKILL");
     await until("its end", () => isEnded(left.pid));
     await desk.connection().connect();
-    assert.ok(await isEnded(follower));
+    await until("the end of its follower", () => isEnded(follower));
   });
 
   /** A server and a process that it started, both left behind by their daemon. A stubborn one ignores requests to end. */
