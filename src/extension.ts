@@ -13,7 +13,6 @@ import { Folders } from "./ui/folders/folders.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { Overview } from "./ui/output/overview.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
-import { Settings } from "./ui/settings.ts";
 
 /** The fields of the extension's own `package.json` that are read. */
 interface Manifest {
@@ -44,7 +43,8 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
   const overview = own(new Overview(context.extensionUri, panelParts));
 
   const textChanges = own(new vscode.EventEmitter<vscode.Uri>());
-  const settings = new Settings();
+  const onDidLaunch = async (): Promise<void> => (await commandContext()).firstSteps.finish("agentTools");
+  const agentTools = own(new AgentTools({ folders, logger, onDidLaunch: () => void onDidLaunch() }));
 
   const openParts = async (): Promise<{ commandContext: CommandContext; ready: Promise<void> }> => {
     await new Promise(setImmediate);
@@ -52,7 +52,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     const showLog = (): void => channel.show();
     const openText = (name: string, text: string): Promise<void> => documents.open(name, text);
     const shown = { panels, overview, textChanges, openText, showLog };
-    return openWindow({ context, version, own, folders, known, tasks, settings, logger, ...shown });
+    return openWindow({ context, version, own, folders, known, tasks, agentTools, logger, ...shown });
   };
   const opened = openParts();
   const ready = opened
@@ -74,8 +74,6 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
       logger,
     ),
   );
-  const onDidLaunch = async (): Promise<void> => (await commandContext()).firstSteps.finish("agentTools");
-  own(new AgentTools({ folders, logger, onDidLaunch: () => void onDidLaunch() }, settings));
 
   const taskChanges = own(new vscode.EventEmitter<TaskChange>());
   own(known.onDidChange((change) => taskChanges.fire(change)));

@@ -5,6 +5,7 @@ import { systemClock } from "./rpc/clock.ts";
 import type { Environment } from "./rpc/contract.ts";
 import { DaemonClient } from "./rpc/daemon-client.ts";
 import { defaultStateFolder } from "./state/state-folder.ts";
+import type { AgentTools } from "./ui/agent-tools.ts";
 import type { CommandContext } from "./ui/commands/command.ts";
 import { LaunchMemory } from "./ui/commands/launch-memory.ts";
 import type { Review } from "./ui/changes/review.ts";
@@ -17,6 +18,7 @@ import { followSavedFiles } from "./ui/folders/saved-files.ts";
 import { Notifications, RequestNotifications } from "./ui/notifications.ts";
 import { PromptEditors } from "./ui/prompt-editors.ts";
 import { offerOwnDatabase, warnOfUntestedVersions } from "./ui/server-warnings.ts";
+import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
@@ -26,13 +28,14 @@ import type { News } from "./ui/while-away.ts";
 /** What exists of the window since the extension was activated. */
 type Start = Pick<
   CommandContext,
-  "folders" | "known" | "tasks" | "panels" | "overview" | "openText" | "settings" | "logger" | "showLog"
+  "folders" | "known" | "tasks" | "panels" | "overview" | "openText" | "logger" | "showLog"
 > & {
   readonly context: vscode.ExtensionContext;
   /** The extension's version. */
   readonly version: string;
   /** Disposes of a part when the extension ends. */
   readonly own: <T extends { dispose(): unknown }>(part: T) => T;
+  readonly agentTools: AgentTools;
   /** Fires when the text of a changed file, as it is shown for review, has changed. */
   readonly textChanges: vscode.EventEmitter<vscode.Uri>;
 };
@@ -42,7 +45,7 @@ type Start = Pick<
  * @returns `ready` resolves once the folders are open; rejects if that fails
  */
 export function openWindow(start: Start): { commandContext: CommandContext; ready: Promise<void> } {
-  const { context, own, folders, known, tasks, panels, settings, logger } = start;
+  const { context, own, folders, known, tasks, panels, logger } = start;
   const { execPath, platform } = process;
   const env = process.env as Environment;
   const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
@@ -53,6 +56,8 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
   );
   const trouble = own(new DaemonTrouble(daemon, logger));
 
+  const settings = new Settings();
+  own(start.agentTools.follow(settings));
   const keys = new ContextKeys();
   const list = own(new ListOptions(context.workspaceState));
   const unread = own(new Unread(known, folders, context.workspaceState, panels));
@@ -88,6 +93,7 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
     ...start,
     extensionUri: context.extensionUri,
     daemon,
+    settings,
     list,
     unread,
     firstSteps,

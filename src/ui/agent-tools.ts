@@ -3,29 +3,35 @@ import { TOOL_NAMES, type ToolName } from "../tools/tool.ts";
 import type { EditorTool, EditorToolContext } from "./editor-tool.ts";
 import type { Settings } from "./settings.ts";
 
-/** Registers the agent tools with VS Code's own agents while the settings enable them. */
+/**
+ * Registers the agent tools with VS Code's own agents. The editor activates the extension for a call, and then looks for
+ * the tool at once, so they are registered before the settings are read.
+ */
 export class AgentTools implements vscode.Disposable {
   private registered: vscode.Disposable | undefined;
-  private readonly subscription: vscode.Disposable;
 
-  constructor(
-    private readonly context: EditorToolContext,
-    private readonly settings: Settings,
-  ) {
-    this.subscription = settings.onDidChange(() => this.update(), "agentTools");
-    this.update();
+  constructor(private readonly context: EditorToolContext) {
+    this.register();
+  }
+
+  /** From now on, the tools are registered only while the settings enable them. */
+  follow(settings: Settings): vscode.Disposable {
+    const update = (): void => {
+      if (!settings.agentToolsEnabled()) this.dispose();
+      else if (!this.registered) this.register();
+    };
+    update();
+    return settings.onDidChange(update, "agentTools");
   }
 
   dispose(): void {
-    this.subscription.dispose();
     this.registered?.dispose();
+    this.registered = undefined;
   }
 
-  private update(): void {
-    this.registered?.dispose();
-    this.registered = this.settings.agentToolsEnabled()
-      ? vscode.Disposable.from(...TOOL_NAMES.map((name) => vscode.lm.registerTool(name, this.tool(name))))
-      : undefined;
+  private register(): void {
+    const registered = TOOL_NAMES.map((name) => vscode.lm.registerTool(name, this.tool(name)));
+    this.registered = vscode.Disposable.from(...registered);
   }
 
   /** The implementation of a tool is loaded on its first call. */
