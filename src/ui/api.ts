@@ -115,9 +115,8 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
   };
   /** Runs once the folder is connected, because its tasks are unknown before. */
   const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
-    await (
-      await opened()
-    ).folders.opened;
+    await opened();
+    await folders.opened;
     await connectedFolder(folders, known.folderOf(id));
     return run();
   };
@@ -168,7 +167,10 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
       onDidChange: sessionChanges,
     },
     server: {
-      connect: async () => void (await connectedFolder((await opened()).folders)),
+      connect: async () => {
+        await opened();
+        await connectedFolder(folders);
+      },
       stop: async () => requireFolder(folders).connector.stopServer(),
       stopBackgroundWork: (paths) =>
         programs(({ stopBackgroundWork }, context) => stopBackgroundWork(context, paths)),
