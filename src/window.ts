@@ -45,19 +45,19 @@ type Start = Pick<
  * @returns `ready` resolves once the folders are open; rejects if that fails
  */
 export function openWindow(start: Start): { commandContext: CommandContext; ready: Promise<void> } {
-  const { context, own, folders, known, tasks, panels, logger } = start;
+  const { context, version, own, agentTools, textChanges, ...shared } = start;
+  const { folders, known, tasks, panels, logger } = shared;
   const { execPath, platform } = process;
   const env = process.env as Environment;
   const stateFolder = defaultStateFolder({ platform, env, home: homedir() });
   const script = vscode.Uri.joinPath(context.extensionUri, "dist", "daemon.cjs").fsPath;
-  const { version } = start;
   const daemon = own(
     new DaemonClient({ execPath, script, env, stateFolder, version, clock: systemClock, logger }),
   );
   const trouble = own(new DaemonTrouble(daemon, logger));
 
   const settings = new Settings();
-  own(start.agentTools.follow(settings));
+  own(agentTools.follow(settings));
   const keys = new ContextKeys();
   const list = own(new ListOptions(context.workspaceState));
   const unread = own(new Unread(known, folders, context.workspaceState, panels));
@@ -84,13 +84,12 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
 
   const openReview = async (): Promise<Review> => {
     const { Review } = await import("./ui/later.ts");
-    const { textChanges } = start;
     return own(new Review({ known, folders, state: context.workspaceState, keys, textChanges, logger }));
   };
   let opening: Promise<Review> | undefined;
 
   const commandContext: CommandContext = {
-    ...start,
+    ...shared,
     extensionUri: context.extensionUri,
     daemon,
     settings,

@@ -21,7 +21,10 @@ const PROBE_FILE = "ACTIVATION_PROBE_FILE";
 const OURS = "async-agents.opencode-async-agents";
 const EMPTY = "bench.empty-extension";
 
-/** Records how long the two take to be activated and ours to open its window, and what is started in the extension host, which all extensions share. */
+/**
+ * Records how long both take to be activated and ours to open its window, and what is started in the extension host, which
+ * all extensions share.
+ */
 const probe = `
 const { subscribe } = require("node:diagnostics_channel");
 const { appendFileSync } = require("node:fs");

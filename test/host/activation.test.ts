@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import * as vscode from "vscode";
 import { activate } from "../../src/extension.ts";
 import { TOOL_NAMES } from "../../src/tools/tool.ts";
+import { INTERNAL_COMMANDS } from "../../src/ui/commands/internal-commands.ts";
 
 describe("activation", () => {
   const { extensionUri, packageJSON } =
@@ -52,6 +53,7 @@ describe("activation", () => {
     };
     for (const name of [
       ...contributes.commands.map(({ command }) => command),
+      ...INTERNAL_COMMANDS,
       ...TOOL_NAMES,
       ...["asyncagents.output", "asyncagents.overview", "asyncagents-text", "asyncagents-change"],
     ])
