@@ -654,6 +654,51 @@ describe("the tree", () => {
     assert.deepEqual(revealed, [id, id]);
   });
 
+  it("doesn't open the view again that the user has just left, of which the editor tells late", async () => {
+    const id = await add("Find the bug");
+    const { shown, view, revealed } = showView(await openFolder(engine, session));
+    view.visible = true;
+    shown.tree.getChildren();
+    const revealing = shown.reveal(id);
+    await until("the row", () => shown.selectedID === id);
+    const { executeCommand } = vscode.commands;
+    // What happened in the editor before it answers a command is reported before.
+    vscode.commands.executeCommand = async () => {
+      view.visible = false;
+      return undefined as never;
+    };
+    try {
+      await revealing;
+    } finally {
+      vscode.commands.executeCommand = executeCommand;
+    }
+    assert.deepEqual(revealed, [id]);
+  });
+
+  it("selects a row in a view that it has opened once more only after the editor has drawn all changes", async () => {
+    const id = await add("Find the bug");
+    const { shown, view, revealed } = showView(await openFolder(engine, session));
+    const { reveal } = view;
+    const revealedAt: number[] = [];
+    view.reveal = async (node, options) => {
+      await reveal(node, options);
+      view.visible = true;
+      // Not yet selected.
+      if (revealed.length === 1) view.selection = [];
+      revealedAt.push(Date.now());
+    };
+    const revealing = shown.reveal(id);
+    await until("the open view", () => view.visible);
+    shown.tree.refresh();
+    const changedAt = Date.now();
+    await revealing;
+    const [, again = 0] = revealedAt;
+    assert.deepEqual(revealed, [id, id]);
+    // The editor draws changes within half a second.
+    assert.ok(again - changedAt >= 490, `${again - changedAt} ms`);
+    assert.equal(shown.selectedID, id);
+  });
+
   it("learns what was selected while its row was redrawn, which the editor reports as nothing", async () => {
     const id = await add("Find the bug");
     const { shown, view, select, keys } = showView(await openFolder(engine, session));

@@ -13,13 +13,15 @@ export class EditorReads implements vscode.Disposable {
   private isChanged = false;
   private quiet: NodeJS.Timeout | undefined;
   /** When the editor asked for rows last, in milliseconds since 1970; it draws them a moment later. */
-  lastAt = 0;
+  askedAt = 0;
+  /** When it was last told of a change. */
+  changedAt = 0;
 
   constructor(private readonly repeat: () => void) {}
 
   /** The editor asks for rows. */
   asked(): void {
-    this.lastAt = Date.now();
+    this.askedAt = Date.now();
     if (this.isDone) return;
     clearTimeout(this.quiet);
     this.quiet = setTimeout(() => {
@@ -30,6 +32,7 @@ export class EditorReads implements vscode.Disposable {
 
   /** The editor is told of a change. */
   changed(): void {
+    this.changedAt = Date.now();
     this.isChanged ||= this.quiet !== undefined;
   }
 

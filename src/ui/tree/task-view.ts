@@ -68,7 +68,6 @@ export class TaskView implements vscode.Disposable {
     this.tree = new TaskTree(known, folders, options, unread);
     const view = vscode.window.createTreeView(TASK_VIEW, {
       treeDataProvider: this.tree,
-      showCollapseAll: false,
       canSelectMany: true,
     });
     this.view = view;
@@ -200,13 +199,14 @@ export class TaskView implements vscode.Disposable {
       // For a row that a filter hides, the editor would ask for the children of collapsed rows.
       if (tree.existing([node]).length === 0) break;
       const isSelected = view.selection.map(rowID).join() === taskID;
-      const { lastAt } = tree.reads;
+      const { askedAt, changedAt } = tree.reads;
       const now = Date.now();
       // A redraw that is in progress drops the selection, which the editor doesn't report.
-      const isDropped = lastAt > revealedAt - REDRAW_MS;
-      const isDrawn = now - lastAt > REDRAW_MS || waited >= LAST_MS;
-      // By now the user may have left the view.
-      if (waited === 0 || (view.visible && (!isSelected || (isDropped && isDrawn)))) {
+      const isDropped = askedAt > revealedAt - REDRAW_MS;
+      // A row is revealed only after the changes that the editor was told of, and the user may leave the view until then.
+      const isDrawn = now - Math.max(askedAt, changedAt) > REDRAW_MS || waited >= LAST_MS;
+      const isMissing = isSelected ? isDropped && isDrawn : wasVisible || isDrawn;
+      if (waited === 0 || (view.visible && isMissing)) {
         revealedAt = now;
         // The row may be gone before the editor gets there.
         await view.reveal(node, { focus, select: true }).then(undefined, () => undefined);
@@ -227,8 +227,7 @@ export class TaskView implements vscode.Disposable {
     this.toSelect = undefined;
     const child = this.parts.known.child(taskID);
     if (!child || isCleared(child)) return;
-    if (this.view.visible && this.selection.length <= 1 && this.selectedID !== taskID)
-      void this.reveal(taskID);
+    if (this.visible && this.selection.length <= 1 && this.selectedID !== taskID) void this.reveal(taskID);
   }
 
   dispose(): void {
@@ -238,7 +237,7 @@ export class TaskView implements vscode.Disposable {
 
   private openNew(): void {
     // Revealing a row would open a hidden view.
-    if (!this.view.visible) return;
+    if (!this.visible) return;
     const options = { focus: false, select: false, expand: true };
     for (const node of this.toOpen) this.view.reveal(node, options).then(undefined, () => undefined);
     this.toOpen.clear();
@@ -247,6 +246,7 @@ export class TaskView implements vscode.Disposable {
   private update(): void {
     clearTimeout(this.pendingUpdate);
     this.pendingUpdate = undefined;
+    const { view } = this;
     const { known, folders, keys, unread, options, daemon } = this.parts;
     const { all, current, sessionIDs } = folders;
     const requests = known.openRequests();
@@ -274,9 +274,9 @@ export class TaskView implements vscode.Disposable {
     keys.set("filterHidesAll", filtered?.shown === 0 && filtered.all > 0);
     this.updateSelectionKeys();
     const isGrouped = all.length > 1;
-    this.view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
-    this.view.badge = badge(requests, unreadTasks);
-    this.view.message = [
+    view.description = isGrouped ? "" : title(current?.session.session?.title ?? "");
+    view.badge = badge(requests, unreadTasks);
+    view.message = [
       daemon.message ?? "",
       // The rows of folders show the state of each connection.
       isGrouped ? "" : this.message(state, children.length),
@@ -303,18 +303,18 @@ export class TaskView implements vscode.Disposable {
 
   /** With several rows selected, a menu offers what applies to at least one of them. */
   private updateSelectionKeys(): void {
+    const { known, keys } = this.parts;
     const tasks = this.selection.flatMap((node) => {
-      if (node instanceof BatchNode)
-        return batchMembers(this.parts.known, node.parentSessionID, node.batchID);
-      return node instanceof ChildNode ? (this.parts.known.child(node.id) ?? []) : [];
+      if (node instanceof BatchNode) return batchMembers(known, node.parentSessionID, node.batchID);
+      return node instanceof ChildNode ? (known.child(node.id) ?? []) : [];
     });
-    this.parts.keys.set("selectionActive", tasks.some(isRunning));
-    this.parts.keys.set("selectionAnswered", tasks.some(isAnswered));
-    this.parts.keys.set(
+    keys.set("selectionActive", tasks.some(isRunning));
+    keys.set("selectionAnswered", tasks.some(isAnswered));
+    keys.set(
       "selectionTasks",
       tasks.some((child) => isTask(child) && !isCleared(child)),
     );
-    this.parts.keys.set("selectionSubagents", !tasks.every(isTask));
+    keys.set("selectionSubagents", !tasks.every(isTask));
   }
 
   /** Shown above tasks that may be out of date; an empty view shows its welcome content instead, except for details. */
@@ -336,8 +336,10 @@ export class TaskView implements vscode.Disposable {
   }
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
+/** Waits a moment, and until the editor has reported what the user has done by then: it answers commands after that. */
+async function pause(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, UPDATE_DELAY_MS));
+  await vscode.commands.executeCommand("vscode.getEditorLayout");
 }
 
 /** The message about folders in which agents can't work. */
