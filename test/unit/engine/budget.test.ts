@@ -1,7 +1,20 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { exceeded, isNearlyUsed, isUsedUp, mostUsed, requireLimits } from "../../../src/engine/budget.ts";
-import { percentOf, type LimitUse } from "../../../src/engine/limit.ts";
+import {
+  batchIsFull,
+  exceeded,
+  hasMinutes,
+  hasNoRoom,
+  isAnySet,
+  isNearlyUsed,
+  isOverAlready,
+  isUsedUp,
+  mostUsed,
+  mostUsedOf,
+  requireLimits,
+  tokenSum,
+} from "../../../src/engine/budget.ts";
+import { type LimitMeasure, percentOf, type LimitUse } from "../../../src/engine/limit.ts";
 
 const NAMES = ["taskCost", "taskTokens", "taskMinutes", "batchCost", "batchTokens", "batchMinutes"] as const;
 
@@ -80,5 +93,77 @@ describe("a budget", () => {
       `Stopped because its batch reached its limit of 500,000 tokens. The user can increase the limit (asyncagents.budget.batchTokens), ${remedy}`,
       `Stopped at its limit of 1 minute. The user can increase the limit (asyncagents.budget.taskMinutes), ${remedy}`,
     ]);
+  });
+
+  it("says what was used of which limit, and what makes room", () => {
+    const task = {
+      limit: "taskTokens",
+      scope: "task",
+      measure: "tokens",
+      used: 1_200,
+      amount: 1_000,
+    } as const;
+    const batch = {
+      limit: "batchMinutes",
+      scope: "batch",
+      measure: "minutes",
+      used: 2.25,
+      amount: 0.5,
+    } as const;
+    const id = "ses_1234567890";
+    const texts = [
+      hasNoRoom(id, task),
+      hasNoRoom(id, batch),
+      batchIsFull("names", batch),
+      isOverAlready(id, task),
+    ].map((refusal) => {
+      assert.equal(refusal.code, "over-budget");
+      return refusal.message;
+    });
+    const use = {
+      task: "has used 1,200 tokens of its limit of 1,000 tokens (asyncagents.budget.taskTokens)",
+      batch: "has used 2.3 minutes of its limit of 0.5 minutes (asyncagents.budget.batchMinutes)",
+    };
+    const remedy = "Increase the limit to resume the task, or launch a new one.";
+    assert.deepEqual(texts, [
+      `Task 567890 ${use.task}. ${remedy}`,
+      `The batch of task 567890 ${use.batch}. ${remedy}`,
+      `Batch names ${use.batch}. Increase the limit, or launch the task in another batch.`,
+      "Subagent 567890 has used 1,200 tokens of the limit of 1,000 tokens (asyncagents.budget.taskTokens) and would be stopped as a task. Increase the limit, or adopt the subagent when it has finished.",
+    ]);
+  });
+
+  it("shows amounts with as many digits as they need", () => {
+    const shown = (measure: LimitMeasure, amount: number): string =>
+      /limit of (.*?)\. The/.exec(
+        exceeded({ limit: "taskCost", scope: "task", measure, used: 0, amount }).message,
+      )?.[1] ?? "";
+    assert.deepEqual(
+      [0, 0.000_12, 0.009_99, 0.01, 12.345].map((amount) => shown("cost", amount)),
+      ["$0.00", "$0.00012", "$0.01", "$0.01", "$12.35"],
+    );
+    assert.deepEqual(
+      [0.012, 0.94, 0.96, 1, 1.26, 90].map((amount) => shown("minutes", amount)),
+      ["0.01 minutes", "0.9 minutes", "1 minute", "1 minute", "1.3 minutes", "90 minutes"],
+    );
+  });
+
+  it("counts tokens of all kinds", () => {
+    const tokens = { input: 1, output: 20, reasoning: 300, cacheRead: 4_000, cacheWrite: 50_000 };
+    assert.equal(tokenSum(tokens), 54_321);
+  });
+
+  it("is set as soon as one limit was entered, and has minutes if one of them is valid", () => {
+    assert.ok(!isAnySet({}) && !isAnySet({ taskCost: null, batchCost: undefined }));
+    assert.ok(isAnySet({ taskCost: null, batchCost: 0 }));
+    assert.ok(!hasMinutes({ taskCost: 1, taskMinutes: null, batchMinutes: -1 }));
+    assert.ok(hasMinutes({ taskMinutes: 1 }) && hasMinutes({ batchMinutes: 1 }));
+  });
+
+  it("names the first of several limits that are used alike", () => {
+    const first = { ...COST, used: 1, amount: 2 };
+    const second = { ...COST, limit: "batchCost", scope: "batch", used: 2, amount: 4 } as const;
+    assert.equal(mostUsedOf([undefined, first, second]), first);
+    assert.equal(mostUsedOf([undefined]), undefined);
   });
 });
