@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
+import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { PermissionRule } from "../../../src/engine/server-model.ts";
 import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
@@ -53,6 +54,12 @@ describe("Commands for tasks", () => {
 
   const aborted = (): readonly (string | undefined)[] =>
     server.journal.flatMap(({ call, sessionID }) => (call === "abort" ? [sessionID] : []));
+
+  const ask = (id: string, messageID: string): Promise<void> =>
+    server.prompt(id, { messageID, agent: "build", parts: [{ text: "Go." }] });
+
+  const defined = (options: object | undefined): object =>
+    Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined));
 
   async function stored(id: string): Promise<TaskRecord> {
     const session = await server.session(id);
@@ -117,7 +124,7 @@ describe("Commands for tasks", () => {
 
     it("name the newest message of the parent as the one that asked", async () => {
       assert.equal((await launch()).parentMessageID, undefined);
-      await server.prompt(parent, { messageID: "msg_asks", agent: "build", parts: [{ text: "Go." }] });
+      await ask(parent, "msg_asks");
       server.finish(parent, "I do.");
       const { messageID } = server.journal.findLast(({ call }) => call === "prompt") ?? {};
       assert.equal(messageID, "msg_asks");
@@ -143,6 +150,92 @@ describe("Commands for tasks", () => {
         window.engine.list(parent).map((each) => each.id),
         [id],
       );
+    });
+
+    it("remember which part of which conversation a task inherited, so that a retry inherits the same", async () => {
+      await ask(parent, "msg_first");
+      server.finish(parent, "I do.");
+      const newest = (await server.messages(parent, 1))[0]?.info.id;
+      const own = await launch({ fork: { sourceSessionID: parent, maxTokens: 500 } });
+      assert.ok(own.isForked);
+      assert.equal(own.forkedFrom, parent);
+      assert.deepEqual(defined(own.forkOptions), { upToMessageID: newest, maxTokens: 500 });
+      const part = await launch({ fork: { sourceSessionID: parent, upToMessageID: "msg_first" } });
+      assert.deepEqual(defined(part.forkOptions), { upToMessageID: "msg_first" });
+      const other = (await server.createSession({ title: "Other", agent: "build" })).id;
+      await ask(other, "msg_other");
+      server.finish(other, "Done.");
+      const whole = await launch({ fork: { sourceSessionID: other } });
+      assert.equal(whole.forkedFrom, other);
+      assert.equal(whole.forkOptions, undefined);
+      const plain = await launch();
+      assert.ok(!plain.isForked && plain.forkedFrom === undefined && plain.forkOptions === undefined);
+    });
+
+    it("name no message as the one that asked which the user has undone", async () => {
+      await ask(parent, "msg_first");
+      server.finish(parent, "I do.");
+      const newest = (await server.messages(parent, 1))[0]?.info.id;
+      await clock.advance(5);
+      await ask(parent, "msg_undone");
+      server.finish(parent, "Undone.");
+      const session = await server.session(parent);
+      assert.ok(session);
+      server.put({ ...session, undoneFrom: { messageID: "msg_undone" } }, undefined);
+      assert.ok(newest !== undefined);
+      assert.equal((await launch()).parentMessageID, newest);
+    });
+
+    it("fail if the server doesn't keep the record, or refuses the prompt, and leave no task", async () => {
+      const { createSession, prompt } = server;
+      server.createSession = async ({ task: _, ...session }) => createSession.call(server, session);
+      await assert.rejects(launch(), { message: "The server didn't save the task's record." });
+      server.createSession = createSession;
+      const refused = new ServerFailure("POST", "refused", "No such model.", 400);
+      server.prompt = async () => Promise.reject(refused);
+      await assert.rejects(launch(), refused);
+      server.prompt = prompt;
+      await settled();
+      assert.deepEqual(window.engine.list(parent), []);
+    });
+
+    it("log that the session of a failed launch couldn't be removed", async () => {
+      const { prompt, deleteSession } = server;
+      server.prompt = async () => Promise.reject(new ServerFailure("POST", "refused", "No.", 400));
+      server.deleteSession = async () => Promise.reject(new Error("Busy."));
+      await assert.rejects(launch());
+      await settled();
+      assert.match(window.log.join("\n"), /^Couldn't remove session ses_\S+: Busy\.$/m);
+      Object.assign(server, { prompt, deleteSession });
+    });
+
+    it("queue a task if all slots are taken, and send its prompt when one is free", async () => {
+      await reopen({ maxConcurrentTasks: 1 });
+      const [one, other] = [await launch(), await launch()];
+      assert.ok(!one.queued && other.queued);
+      assert.ok(!server.running().has(other.id));
+      server.finish(one.id, "Done.");
+      await settled();
+      assert.ok(!task(other.id).queued);
+      assert.ok(server.running().has(other.id));
+    });
+
+    it("send the prompt of a repeated call whose task an earlier process only created", async () => {
+      const call = { launchedBy: "agent", callingAgent: "build", callID: "call_1" } as const;
+      const { prompt } = server;
+      const gone = new ServerFailure("POST", "unreachable", "Gone.");
+      server.prompt = async () => Promise.reject(gone);
+      const { id } = await launch(call);
+      server.prompt = prompt;
+      await reopen({});
+      assert.equal((await launch(call)).id, id);
+      assert.ok(server.running().has(id));
+      server.finish(id, "The answer.");
+      await settled();
+      const { length } = server.journal.filter((entry) => entry.call === "prompt");
+      assert.equal((await launch(call)).id, id);
+      assert.equal(server.journal.filter((entry) => entry.call === "prompt").length, length);
+      assert.equal((await window.engine.output(id)).result, "The answer.");
     });
   });
 
