@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import type { EngineSettings } from "../../../src/engine/engine.ts";
+import type { LaunchInput } from "../../../src/engine/launcher.ts";
+import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import { ServerFailure } from "../../../src/engine/ports.ts";
+import type { Message, Prompt } from "../../../src/engine/server-model.ts";
+import type { NoticeState } from "../../../src/engine/task.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+
+describe("A parent that is told of the end of a task", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+  let sent: Prompt[];
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    sent = [];
+    const { prompt } = server;
+    server.prompt = async (sessionID, given) => {
+      if (sessionID === parent) sent.push(given);
+      return prompt.call(server, sessionID, given);
+    };
+    await open();
+  });
+
+  afterEach(() => window.kill());
+
+  async function open(settings: Partial<EngineSettings> = {}): Promise<void> {
+    window = memoryWindow(server, clock, { maxDepth: 3, ...settings });
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+    await settled();
+  }
+
+  async function launch(input: Partial<LaunchInput> = {}): Promise<string> {
+    const { id } = await window.engine.launch({
+      ...{ prompt: "Work.", parentSessionID: parent, launchedBy: "person" },
+      ...input,
+    });
+    return id;
+  }
+
+  async function finish(id: string, text = "The answer."): Promise<string> {
+    server.finish(id, text);
+    await settled();
+    return id;
+  }
+
+  const completed = async (input: Partial<LaunchInput> = {}): Promise<string> => finish(await launch(input));
+  const byAgent = { launchedBy: "agent", callingAgent: "build" } as const;
+
+  async function notice(id: string): Promise<NoticeState> {
+    const session = await server.session(id);
+    assert.ok(session?.task.kind === "task");
+    return session.task.record.notice;
+  }
+
+  const notices = async (): Promise<readonly Message[]> =>
+    (await server.messages(parent)).filter(({ parts }) =>
+      parts.some((part) => part.type === "text" && part.metadata?.[NOTICE_MARK] !== undefined),
+    );
+
+  async function ask(messageID: string, agent = "build"): Promise<void> {
+    const model = { providerID: "acme", modelID: "large" };
+    await server.prompt(parent, { messageID, agent, model, parts: [{ text: "Go." }] });
+    sent.length = 0;
+  }
+
+  it("gets a line that users read and details that only models read, and answers only its own task's", async () => {
+    const id = await completed();
+    const [prompt] = sent;
+    assert.equal(sent.length, 1);
+    assert.equal(prompt?.noReply, true);
+    assert.deepEqual(
+      prompt.parts.map(({ synthetic = false, metadata }) => [synthetic, metadata?.[NOTICE_MARK]]),
+      [
+        [true, id],
+        [false, id],
+      ],
+    );
+    assert.match(prompt.parts[0]?.text ?? "", /The answer\./);
+    assert.ok(!server.running().has(parent));
+    assert.deepEqual(await notice(id), {
+      state: "delivered",
+      messageID: prompt.messageID,
+      at: clock.now(),
+    });
+    await completed(byAgent);
+    assert.equal(sent[1]?.noReply, false);
+    assert.ok(server.running().has(parent));
+  });
+
+  it("is told as the agent and model of its newest prompt, or else as its own, or else as the main agent", async () => {
+    await completed();
+    assert.deepEqual([sent[0]?.agent, sent[0]?.model], ["build", undefined]);
+    await ask("msg_asks", "helper");
+    server.finish(parent, "I do.");
+    await completed();
+    assert.deepEqual([sent[0]?.agent, sent[0]?.model], ["helper", { providerID: "acme", modelID: "large" }]);
+    parent = (await server.createSession({ title: "Without an agent" })).id;
+    await completed();
+    assert.equal(sent.at(-1)?.agent, "helper");
+    server.agents = async () => [{ name: "worker", mode: "subagent", hidden: false, permission: [] }];
+    window.kill();
+    await open();
+    parent = (await server.createSession({ title: "Without a main agent" })).id;
+    await completed({ agent: "worker" });
+    assert.equal(sent.at(-1)?.agent, "worker");
+  });
+
+  it("that is working is told of a person's task when it is idle, and of its own at once", async () => {
+    const id = await launch();
+    const own = await launch(byAgent);
+    await ask("msg_asks");
+    await finish(id);
+    assert.deepEqual(sent, []);
+    assert.equal((await notice(id)).state, "pending");
+    await finish(own);
+    assert.equal(sent.length, 1);
+    server.finish(parent, "I do.");
+    server.finish(parent, "Seen.");
+    await settled();
+    assert.equal(sent.length, 2);
+    assert.equal((await notice(id)).state, "delivered");
+  });
+
+  it("that is gone isn't told, and the task says so", async () => {
+    const id = await launch();
+    const { session } = server;
+    server.session = async (sessionID) =>
+      sessionID === parent ? undefined : session.call(server, sessionID);
+    server.emit({ type: "session-deleted", sessionID: parent });
+    await finish(id);
+    server.session = session;
+    assert.deepEqual(await notice(id), {
+      state: "skipped",
+      reason: "The parent session no longer exists.",
+    });
+  });
+
+  it("is told again after ever longer times if that fails, and of nothing after the connection is lost", async () => {
+    const id = await launch();
+    const { prompt } = server;
+    server.prompt = async () => {
+      sent.push({ messageID: "", agent: "", parts: [] });
+      throw new ServerFailure("POST", "refused", "Overloaded.", 500);
+    };
+    await finish(id);
+    assert.equal(sent.length, 1);
+    assert.match(window.log.join("\n"), /^Couldn't notify the parent of task \S+: .*Overloaded/m);
+    const failed = await notice(id);
+    assert.ok(failed.state === "pending" && failed.attempts === 1);
+    assert.match(failed.lastError ?? "", /Overloaded/);
+    for (const [delay, count] of [
+      [999, 1],
+      [1, 2],
+      [1_999, 2],
+      [1, 3],
+      [4_000, 4],
+    ] as const) {
+      await clock.advance(delay);
+      assert.equal(sent.length, count, `after ${delay} more ms`);
+    }
+    window.engine.disconnect();
+    await clock.advance(100_000);
+    assert.equal(sent.length, 4);
+    server.prompt = prompt;
+    await window.engine.connect();
+    await settled();
+    assert.equal((await notice(id)).state, "delivered");
+    assert.equal((await notices()).length, 1);
+  });
+
+  it("isn't told twice if an earlier process told it and couldn't store that", async () => {
+    const id = await launch();
+    const { saveRecord } = server;
+    server.saveRecord = async () => Promise.reject(new ServerFailure("PATCH", "refused", "Disk full.", 500));
+    await finish(id);
+    assert.equal(sent.length, 1);
+    window.kill();
+    server.saveRecord = saveRecord;
+    await open();
+    assert.equal(sent.length, 1);
+    assert.equal((await notice(id)).state, "delivered");
+    assert.equal((await notices()).length, 1);
+  });
+
+  it("is told once more if the server lost the message just after it was stored, and not long after", async () => {
+    const id = await completed();
+    await server.writeHistory(parent, []);
+    window.engine.disconnect();
+    await window.engine.connect();
+    await settled();
+    assert.equal((await notices()).length, 1);
+    const again = await notice(id);
+    assert.ok(again.state === "delivered" && again.messageID === sent[0]?.messageID);
+    await clock.advance(24 * 3_600_000);
+    await server.writeHistory(parent, []);
+    window.engine.disconnect();
+    await window.engine.connect();
+    await settled();
+    assert.deepEqual(await notices(), []);
+  });
+
+  it("learns how many others are still running, and how many there were", async () => {
+    const [one, other] = [await launch(), await launch()];
+    await finish(one);
+    assert.match(sent[0]?.parts[1]?.text ?? "", /1 of 2/);
+    await finish(other);
+    assert.match(sent[1]?.parts[1]?.text ?? "", /2 of 2/);
+    // No task was running when this one was launched.
+    await clock.advance(1_000);
+    await completed();
+    assert.doesNotMatch(sent[2]?.parts[1]?.text ?? "", / of /);
+  });
+
+  it("is told before a task is resumed, even while it works", async () => {
+    const id = await launch();
+    await ask("msg_asks");
+    await finish(id);
+    assert.deepEqual(sent, []);
+    await window.engine.resume(id, "More.");
+    assert.equal(sent.length, 1);
+    assert.deepEqual(await notice(id), { state: "none" });
+  });
+
+  it("that is a stopped task isn't woken by a task below it", async () => {
+    const above = await launch();
+    const below = await launch({ ...byAgent, parentSessionID: above });
+    server.end(above, { type: "failed", error: { name: "APIError", message: "No key." } });
+    await settled();
+    await finish(below);
+    assert.ok(!server.running().has(above));
+    assert.equal((await notice(below)).state, "delivered");
+  });
+});
