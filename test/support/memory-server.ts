@@ -131,6 +131,7 @@ export class MemoryServer implements AgentServer {
     agent,
     model,
     permission = [],
+    directory = "/work",
     task,
   }: NewSession): Promise<Session> {
     this.journal.push({ call: "createSession" });
@@ -139,7 +140,7 @@ export class MemoryServer implements AgentServer {
     const session: Session = {
       id,
       title,
-      directory: "/work",
+      directory,
       parentID,
       agent,
       model,

@@ -1,0 +1,373 @@
+import assert from "node:assert/strict";
+import type { BringBackPlan, BroughtBack, PlannedFile } from "../../../src/engine/bring-back.ts";
+import type { LaunchInput } from "../../../src/engine/launcher.ts";
+import { ServerFailure, type Worktrees } from "../../../src/engine/ports.ts";
+import { NO_ISOLATION } from "../../../src/engine/settings.ts";
+import { shortID, type Isolation, type Task } from "../../../src/engine/task.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
+import { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { noWorktrees } from "../../support/no-worktrees.ts";
+
+const CHANGES = {
+  files: [{ path: "a.ts", kind: "added", added: 1, removed: 0 }],
+  ref: "refs/result",
+} as const;
+
+describe("Isolated tasks", () => {
+  let clock: ManualClock;
+  let server: MemoryServer;
+  let window: MemoryWindow;
+  let parent: string;
+  let byDefault: Isolation;
+  /** The names of the worktrees that are there. */
+  let there: Set<string>;
+  let made: string[];
+  let calls: string[];
+  let worktrees: Worktrees;
+  let opened = 0;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    server = new MemoryServer({ now: () => clock.now() });
+    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    byDefault = "worktree";
+    there = new Set();
+    made = [];
+    calls = [];
+    const note =
+      (call: string) =>
+      async ({ name }: { readonly name: string }): Promise<void> =>
+        void calls.push(`${call} ${name}`);
+    worktrees = {
+      ...noWorktrees,
+      obstacle: async () => undefined,
+      make: async ({ name, from }) => {
+        made.push(from ? `${name} from ${from.name}` : name);
+        there.add(name);
+        return { name, directory: `/trees/${name}`, base: "base" };
+      },
+      claim: note("claim"),
+      removeUnused: note("removeUnused"),
+      exists: async ({ name }) => there.has(name),
+      changes: async () => CHANGES,
+      remove: async ({ name }) => {
+        calls.push(`remove ${name}`);
+        there.delete(name);
+      },
+      remake: async ({ name }, { discarded }) => {
+        calls.push(`remake ${name}${discarded === undefined ? "" : ` from ${discarded}`}`);
+        there.add(name);
+      },
+      discard: async ({ name }) => {
+        calls.push(`discard ${name}`);
+        there.delete(name);
+        return "refs/discarded";
+      },
+      createBranch: async ({ name }, branch) =>
+        void calls.push(`branch ${branch.name} of ${name}: ${branch.message}`),
+      planBringBack: async () => plan("a.ts"),
+      isAsPlanned: async () => true,
+      bringBack: async () => done,
+      undoBringBack: async () => void calls.push("undo"),
+    };
+    await open();
+  });
+
+  afterEach(() => window.kill());
+
+  const done: BroughtBack = { before: [], after: [], texts: {} };
+  const plan = (...paths: readonly string[]): BringBackPlan => {
+    const files = paths.map((path) => ({ path, kind: "modified" }) as Partial<PlannedFile> as PlannedFile);
+    return { files } as Partial<BringBackPlan> as BringBackPlan;
+  };
+
+  async function open(): Promise<void> {
+    const isolation = {
+      ...NO_ISOLATION,
+      get default() {
+        return byDefault;
+      },
+    };
+    window = memoryWindow(server, clock, { maxDepth: 4, isolation }, ++opened, undefined, {
+      ...worktrees,
+    });
+    server.onEvent(() => window.link.deliver());
+    await window.engine.connect();
+    await settled();
+  }
+
+  const launch = (input: Partial<LaunchInput> = {}): Promise<Task> =>
+    window.engine.launch({
+      ...{ prompt: "Work.", parentSessionID: parent, launchedBy: "person", description: "Fix it" },
+      ...input,
+    });
+
+  async function completed(input: Partial<LaunchInput> = {}): Promise<Task> {
+    const { id } = await launch(input);
+    await settled();
+    server.finish(id, "Done.");
+    await settled();
+    return task(id);
+  }
+
+  function task(id: string): Task {
+    const found = window.engine.get(id);
+    assert.ok(found);
+    return found;
+  }
+
+  const work = () => window.engine.worktreeWork;
+  const nameOf = ({ worktree }: Task): string => worktree?.name ?? "";
+
+  /** Replaces a function of the worktrees, also for windows that are open. */
+  async function change(changed: Partial<Worktrees>): Promise<void> {
+    window.kill();
+    Object.assign(worktrees, changed);
+    await open();
+  }
+
+  describe("get their place", () => {
+    it("as the setting says, or as is asked for", async () => {
+      const isolated = await launch();
+      assert.match(nameOf(isolated), /^fix-it/);
+      assert.equal((await server.session(isolated.id))?.directory, `/trees/${nameOf(isolated)}`);
+      assert.deepEqual(calls, [`claim ${nameOf(isolated)}`]);
+      assert.equal((await launch({ isolation: "folder" })).worktree, undefined);
+      byDefault = "folder";
+      assert.equal((await launch()).worktree, undefined);
+      assert.ok((await launch({ isolation: "worktree" })).worktree);
+      assert.deepEqual(window.engine.worktrees.directories().length, 2);
+    });
+
+    it("where their parent works, unless they get one of their own, which begins with its state", async () => {
+      const above = await launch();
+      const below = await launch({ parentSessionID: above.id });
+      assert.equal(below.worktree, undefined);
+      assert.equal(window.engine.worktrees.of(below.id)?.name, nameOf(above));
+      assert.equal((await server.session(below.id))?.directory, `/trees/${nameOf(above)}`);
+      assert.equal(work().directoryOf(below.id), `/trees/${nameOf(above)}`);
+      assert.equal(work().directoryOf(parent), undefined);
+      const own = await launch({ parentSessionID: below.id, isolation: "worktree" });
+      assert.deepEqual(made.at(-1), `${nameOf(own)} from ${nameOf(above)}`);
+    });
+
+    it("like the isolated task that they are a fork of", async () => {
+      byDefault = "folder";
+      const source = await completed({ isolation: "worktree" });
+      const fork = await launch({ fork: { sourceSessionID: source.id } });
+      assert.deepEqual(made.at(-1), `${nameOf(fork)} from ${nameOf(source)}`);
+      const other = await completed();
+      assert.equal((await launch({ fork: { sourceSessionID: other.id } })).worktree, undefined);
+    });
+
+    it("or are refused if none can be made, or the one of their parent is gone", async () => {
+      const above = await launch();
+      there.clear();
+      await assert.rejects(launch({ parentSessionID: above.id }), {
+        code: "worktree-gone",
+        message: `The worktree ${nameOf(above)} no longer exists. Make it again, or launch a new task instead.`,
+      });
+      await change({ obstacle: async () => "There is no repository." });
+      await assert.rejects(launch(), { code: "no-worktree", message: "There is no repository." });
+      await launch({ isolation: "folder" });
+    });
+
+    it("which is removed again if they can't be created", async () => {
+      const { createSession } = server;
+      const refused = new ServerFailure("POST", "refused", "No.", 400);
+      server.createSession = async () => Promise.reject(refused);
+      await assert.rejects(launch(), refused);
+      server.createSession = createSession;
+      const [name] = made;
+      assert.deepEqual(calls, [`removeUnused ${name}`]);
+      const { prompt } = server;
+      server.prompt = async () => Promise.reject(refused);
+      await assert.rejects(launch(), refused);
+      await settled();
+      assert.deepEqual(calls.slice(1), [`claim ${made[1]}`, `removeUnused ${made[1]}`]);
+      server.prompt = prompt;
+    });
+
+    it("though its worktree couldn't be claimed or removed, which is logged", async () => {
+      const fail = async (): Promise<never> => Promise.reject(new Error("Disk full."));
+      await change({ claim: fail, removeUnused: fail });
+      await launch();
+      assert.match(window.log.join("\n"), /^Couldn't claim the worktree .*: Disk full\.$/m);
+      server.createSession = fail;
+      await assert.rejects(launch(), /Disk full/);
+      assert.match(window.log.join("\n"), /^Couldn't remove the worktree .*: Disk full\.$/m);
+    });
+  });
+
+  describe("whose work", () => {
+    it("is read once when they end, and given with their result", async () => {
+      let reads = 0;
+      await change({
+        changes: async () => {
+          reads++;
+          return CHANGES;
+        },
+      });
+      const { id } = await completed();
+      assert.deepEqual((await window.engine.output(id)).changes, CHANGES);
+      assert.deepEqual((await window.engine.output(id)).changes, CHANGES);
+      assert.equal(reads, 1);
+      assert.deepEqual(await work().changes(id), CHANGES);
+      assert.equal(reads, 2);
+      const other = await completed({ isolation: "folder" });
+      assert.equal((await window.engine.output(other.id)).changes, undefined);
+      await assert.rejects(work().changes(other.id), {
+        code: "no-worktree",
+        message: `Task ${shortID(other.id)} has no worktree of its own.`,
+      });
+    });
+
+    it("can't be read is tried again by the next who asks", async () => {
+      let fails = true;
+      await change({
+        changes: async () => (fails ? Promise.reject(new Error("Locked.")) : CHANGES),
+      });
+      const { id } = await completed();
+      assert.equal((await window.engine.output(id)).changes, undefined);
+      assert.match(window.log.join("\n"), /^Couldn't read the changes of task \S+: Locked\.$/m);
+      fails = false;
+      assert.deepEqual((await window.engine.output(id)).changes, CHANGES);
+    });
+
+    it("is brought back, after which the worktree is removed", async () => {
+      const ended = await completed();
+      const planned = await work().plan(ended.id, {});
+      await work().bringBack(ended.id, planned, [{ path: "a.ts", take: "agents" }], []);
+      assert.equal(task(ended.id).worktree?.outcome, "broughtBack");
+      assert.equal(calls.at(-1), `remove ${nameOf(ended)}`);
+      await work().undoBringBack(ended.id, done);
+      assert.deepEqual(calls.slice(-2), ["undo", `remake ${nameOf(ended)}`]);
+      assert.equal(task(ended.id).worktree?.outcome, undefined);
+    });
+
+    it("keeps its worktree unless all of it was decided on, some of it taken, and nothing done since", async () => {
+      const ended = await completed();
+      const both = plan("a.ts", "b.ts");
+      const take = (path: string, whose: "agents" | "mine") => ({ path, take: whose });
+      await work().bringBack(ended.id, both, [take("a.ts", "agents")], []);
+      await work().bringBack(ended.id, both, [take("a.ts", "mine"), take("b.ts", "mine")], []);
+      const running = await launch();
+      await work().bringBack(running.id, plan("a.ts"), [take("a.ts", "agents")], []);
+      await change({ isAsPlanned: async () => false });
+      await work().bringBack(ended.id, plan("a.ts"), [take("a.ts", "agents")], []);
+      assert.deepEqual(
+        [task(ended.id).worktree?.outcome, task(running.id).worktree?.outcome],
+        [undefined, undefined],
+      );
+      assert.ok(there.has(nameOf(ended)) && there.has(nameOf(running)));
+    });
+
+    it("is made a branch with the description as its message", async () => {
+      const ended = await completed();
+      await work().createBranch(ended.id, "fix");
+      assert.deepEqual(calls.slice(-2), [
+        `branch fix of ${nameOf(ended)}: Fix it`,
+        `remove ${nameOf(ended)}`,
+      ]);
+      assert.equal(task(ended.id).worktree?.outcome, "branched");
+      const running = await launch();
+      await work().createBranch(running.id, "other");
+      assert.ok(there.has(nameOf(running)));
+    });
+
+    it("is discarded, and comes back", async () => {
+      const ended = await completed();
+      const ref = await work().discard(ended.id);
+      assert.equal(ref, "refs/discarded");
+      assert.equal(task(ended.id).worktree?.outcome, "discarded");
+      await assert.rejects(window.engine.resume(ended.id, "More."), { code: "worktree-gone" });
+      await work().undoDiscard(ended.id, ref);
+      assert.equal(calls.at(-1), `remake ${nameOf(ended)} from refs/discarded`);
+      assert.equal(task(ended.id).worktree?.outcome, undefined);
+      await window.engine.resume(ended.id, "More.");
+    });
+
+    it("stays where it is while anything works there", async () => {
+      const running = await launch();
+      const refusal = {
+        code: "still-running",
+        message: `Task ${shortID(running.id)} or a subtask is still working in the worktree. Cancel it first.`,
+      };
+      await assert.rejects(work().discard(running.id), refusal);
+      await assert.rejects(work().remove(running.id), refusal);
+      const below = await launch({ parentSessionID: running.id });
+      server.finish(running.id, "Done.");
+      await settled();
+      await assert.rejects(work().remove(running.id), refusal);
+      server.finish(below.id, "Done.");
+      await settled();
+      const { isWorkingIn } = server;
+      server.isWorkingIn = async () => true;
+      await assert.rejects(work().remove(running.id), refusal);
+      server.isWorkingIn = isWorkingIn;
+      await work().remove(running.id);
+      assert.ok(!there.has(nameOf(running)));
+    });
+
+    it("keeps its session from being deleted until it was decided on", async () => {
+      const above = await completed({ isolation: "folder" });
+      const ended = await completed({ parentSessionID: above.id });
+      for (const id of [above.id, ended.id])
+        await assert.rejects(window.engine.clear(id, { deleteSession: true }), {
+          code: "has-worktree",
+          message: `Task ${shortID(ended.id)} has a worktree. Discard it first.`,
+        });
+      await work().discard(ended.id);
+      await window.engine.clear(above.id, { deleteSession: true });
+      assert.equal(window.engine.get(ended.id), undefined);
+    });
+
+    it("was decided on is completed at the next connect, if this process or Git failed meanwhile", async () => {
+      const brought = await completed();
+      const remove = worktrees.remove;
+      await change({ remove: async () => Promise.reject(new Error("Locked.")) });
+      await work().bringBack(brought.id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
+      assert.match(window.log.join("\n"), /^Couldn't remove the worktree of task \S+: Locked\.$/m);
+      assert.ok(there.has(nameOf(brought)));
+      await change({ remove });
+      assert.ok(!there.has(nameOf(brought)));
+      assert.equal(task(brought.id).worktree?.outcome, "broughtBack");
+      const discarded = await completed();
+      await work().discard(discarded.id);
+      // It was made again before that could be noted.
+      there.add(nameOf(discarded));
+      await change({});
+      assert.equal(task(discarded.id).worktree?.outcome, undefined);
+    });
+
+    it("gets the base that Git knows, after a process was killed while the folder's state was taken in", async () => {
+      const ended = await completed();
+      await change({ takeUp: async (all) => new Map(all.map(({ name }) => [name, "newer"])) });
+      assert.equal(task(ended.id).worktree?.base, "newer");
+    });
+
+    it("is listed with its task, and can be cleaned up with or without one", async () => {
+      const ended = await completed();
+      const listed = { name: nameOf(ended) } as Awaited<ReturnType<Worktrees["list"]>>[number];
+      await change({ list: async () => [listed, { ...listed, name: "strange" }] });
+      const [own, strange] = await work().list();
+      assert.deepEqual(own?.task, { id: ended.id, description: "Fix it", isRunning: false });
+      assert.equal(strange?.task, undefined);
+      await work().cleanUp(nameOf(ended));
+      await work().cleanUp("strange");
+      assert.deepEqual(calls.slice(-2), [`remove ${nameOf(ended)}`, "remove strange"]);
+    });
+
+    it("whose folder was restored, but whose worktree can't be made again, says so", async () => {
+      const ended = await completed();
+      await work().bringBack(ended.id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
+      await change({ remake: async () => Promise.reject(new Error("Disk full.")) });
+      await assert.rejects(work().undoBringBack(ended.id, done), {
+        code: "partly-done",
+        message: "The folder was restored, but the task's worktree couldn't be made again. Disk full.",
+      });
+      assert.equal(task(ended.id).worktree?.outcome, undefined);
+    });
+  });
+});
