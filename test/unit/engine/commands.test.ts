@@ -7,6 +7,7 @@ import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { answer } from "./builders.ts";
 
 const NO_AGENT_TOOLS: PermissionRule = { permission: "asyncagents_*", pattern: "*", action: "deny" };
 
@@ -341,6 +342,91 @@ describe("Commands for tasks", () => {
       await window.engine.connect();
       await settled();
       assert.deepEqual(aborted().slice(before), []);
+    });
+
+    it("leave a task completed that completes at the same moment", async () => {
+      const { id } = await launch();
+      server.abort = async () => server.finish(id, "The answer.");
+      assert.equal((await window.engine.cancel(id)).status, "completed");
+      await settled();
+      assert.equal((await window.engine.output(id)).result, "The answer.");
+      assert.equal((await stored(id)).notice.state, "delivered");
+    });
+
+    it("end a task whose end can't be stored yet, which is logged", async () => {
+      const { id } = await launch();
+      const { saveRecord } = server;
+      server.saveRecord = async () => Promise.reject(new Error("Disk full."));
+      assert.equal((await window.engine.cancel(id)).status, "cancelled");
+      await settled();
+      assert.match(window.log.join("\n"), /^Couldn't store the end of task \S+: Disk full\.$/m);
+      server.saveRecord = saveRecord;
+      await clock.advance(60_000);
+      assert.equal((await stored(id)).status, "cancelled");
+      assert.equal((await stored(id)).notice.state, "delivered");
+    });
+
+    it("cancel what is queued below a task before it would get its slot", async () => {
+      await reopen({ maxConcurrentTasks: 1, maxDepth: 3 });
+      const above = await launch();
+      const below = await launch({ parentSessionID: above.id });
+      assert.ok(below.queued);
+      await window.engine.cancel(above.id);
+      await settled();
+      assert.equal(task(below.id).status, "cancelled");
+      assert.ok(!server.running().has(below.id));
+      assert.equal((await stored(below.id)).notice.state, "skipped");
+    });
+
+    describe("stop a turn that begins later", () => {
+      let id: string;
+      let steeredBy: string;
+
+      beforeEach(async () => {
+        id = (await launch()).id;
+        await window.engine.steer(id, "Also the docs.");
+        steeredBy = (await server.messages(id)).findLast(({ info }) => info.role === "user")?.info.id ?? "";
+        await window.engine.cancel(id);
+        await settled();
+      });
+
+      /** How often the server is asked to stop when a model begins to answer this message, or ends to. */
+      function stops(parentID: string, completed?: number): number {
+        const before = aborted().length;
+        const { info } = answer({ id: "msg_late", sessionID: id, parentID, completed });
+        server.emit({ type: "message-changed", info });
+        return aborted().length - before;
+      }
+
+      it("with its prompt, or with a message that was sent to it", async () => {
+        const { promptMessageID } = await stored(id);
+        assert.equal(stops(promptMessageID), 1);
+        assert.equal(stops(steeredBy), 1);
+      });
+
+      it("but not one that someone else asks for, or that has ended", async () => {
+        const { promptMessageID } = await stored(id);
+        assert.equal(stops("msg_other"), 0);
+        assert.equal(stops(promptMessageID, clock.now()), 0);
+        const before = aborted().length;
+        const info = {
+          role: "user",
+          id: promptMessageID,
+          sessionID: id,
+          created: 1,
+          agent: "general",
+        } as const;
+        server.emit({ type: "message-changed", info });
+        assert.equal(aborted().length, before);
+      });
+
+      it("and log that this failed", async () => {
+        const { promptMessageID } = await stored(id);
+        server.abort = async () => Promise.reject(new Error("Not now."));
+        stops(promptMessageID);
+        await settled();
+        assert.match(window.log.join("\n"), /^Couldn't stop task \S+: Not now\.$/m);
+      });
     });
   });
 
