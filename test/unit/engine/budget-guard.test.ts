@@ -540,6 +540,89 @@ describe("the budget guard", () => {
     assert.deepEqual(warned, [1]);
   });
 
+  it("reports what a task has used of a limit when another limit, amount or share counts, and not otherwise", async () => {
+    const window = await open();
+    const id = await launch(window);
+    await spend(id, 0.9, 90);
+    const shown: (string | undefined)[] = [];
+    window.engine.onDidChange(({ after }) => {
+      const near = after?.nearLimit;
+      shown.push(near && `${near.limit} ${near.used} of ${near.amount}`);
+    });
+    for (const next of [
+      { taskCost: 2 },
+      { taskCost: 1 },
+      { taskCost: 1, taskTokens: 1_000 },
+      { taskCost: 1.1 },
+      // Of both limits, 90% are used.
+      { taskCost: 1 },
+      { taskTokens: 100 },
+      {},
+      {},
+    ])
+      await change(window, next);
+    assert.deepEqual(shown, [
+      "taskCost 0.9 of 1",
+      "taskCost 0.9 of 1.1",
+      "taskCost 0.9 of 1",
+      "taskTokens 90 of 100",
+      undefined,
+    ]);
+  });
+
+  it("warns once of each limit that is near: of each task's, and of a batch's, which has the same name elsewhere", async () => {
+    budget = { taskCost: 1, batchCost: 2 };
+    const window = await open();
+    const warned: string[] = [];
+    window.engine.onDidWarn(({ id, nearLimit }) => warned.push(`${id} ${nearLimit?.limit}`));
+    const other = (await server.createSession({ title: "Other", agent: "build" })).id;
+    const batchID = "names";
+    const [one, two] = [await launch(window, { batchID }), await launch(window, { batchID })];
+    const apart = await launch(window, { batchID, parentSessionID: other });
+    await spend(one, 0.85);
+    await spend(two, 0.86);
+    await spend(apart, 0.87);
+    // Of the batch, more is used now than of the first task's own limit.
+    assert.deepEqual(warned, [`${one} taskCost`, `${one} batchCost`, `${two} taskCost`, `${apart} taskCost`]);
+  });
+
+  it("asks once to stop a task that used up its limit, however long that takes", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    let finish: () => void = () => undefined;
+    const { abort } = server;
+    let aborts = 0;
+    server.abort = async (sessionID) => {
+      aborts++;
+      await new Promise<void>((resolve) => (finish = resolve));
+      return abort.call(server, sessionID);
+    };
+    await spend(id, 1);
+    await spend(id, 2);
+    await clock.advance(5_000);
+    assert.equal(aborts, 1);
+    finish();
+    await settled();
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+    assert.equal(aborts, 1);
+  });
+
+  it("logs that it couldn't be stored how long a task waited", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const id = await launch(window);
+    server.ask(id);
+    await clock.advance(1_500);
+    const { saveRecord } = server;
+    server.saveRecord = async () => Promise.reject(new Error("Disk full."));
+    server.reply(id, "once");
+    await settled();
+    assert.match(window.log.join("\n"), /^Couldn't store how long task \S+ waited: Disk full\.$/m);
+    server.saveRecord = saveRecord;
+    assert.equal(outcome(window, id), "running");
+  });
+
   it("stops all running and queued tasks of a batch that used up its limit, and adds no more to it", async () => {
     budget = { batchCost: 1 };
     concurrent = 2;
