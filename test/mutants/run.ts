@@ -20,7 +20,7 @@ interface Part {
   readonly tests: readonly string[];
 }
 
-const GENERATED_CASES = /\/(replay|read-model|lifecycle-model|cut-properties)\.test\.ts$/;
+const GENERATED_CASES = /\/(replay|read-model-histories|lifecycle-model|cut-properties)\.test\.ts$/;
 
 const PARTS: Readonly<Record<string, Part>> = {
   engine: {

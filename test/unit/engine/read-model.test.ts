@@ -1,32 +1,21 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
-import type { TaskEngine } from "../../../src/engine/engine.ts";
-import { Refusal } from "../../../src/engine/errors.ts";
-import type { FolderSnapshot } from "../../../src/engine/folder-changes.ts";
+import type {
+  FolderSnapshot,
+  MirroredRequest,
+  MirroredSession,
+  Refused,
+} from "../../../src/engine/folder-changes.ts";
 import { ReadModel } from "../../../src/engine/read-model.ts";
-import type { OpenRequest, RequestRef } from "../../../src/engine/requests.ts";
-import type { Session } from "../../../src/engine/server-model.ts";
+import type { Subagent } from "../../../src/engine/subagent.ts";
+import type { Task } from "../../../src/engine/task.ts";
 import { addRunningTasks, strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
-import { EngineFeed, throughSocket } from "./engine-feed.ts";
-import { histories, World, type History } from "./lifecycle-world.ts";
+import { NO_TOKENS, record } from "./builders.ts";
+import { EngineFeed } from "./engine-feed.ts";
 
-describe("what a window knows of tasks, from the changes that an engine sends", function () {
-  // Hundreds of histories are run, even on a busy machine.
-  this.timeout(60_000);
-
-  it("is what the engine knows, after every step of any history", async () => {
-    const property = fc.asyncProperty(histories, (history) => follow(history, "changes"));
-    await fc.assert(property, { numRuns: 100, seed: 20_261_122 });
-  });
-
-  it("is the same, with the same changes reported, if each step sends a full snapshot", async () => {
-    const property = fc.asyncProperty(histories, (history) => follow(history, "resets"));
-    await fc.assert(property, { numRuns: 50, seed: 20_261_123 });
-  });
-
+describe("what a window knows of tasks", () => {
   describe("when it gets a full snapshot", () => {
     let server: MemoryServer;
     let window: MemoryWindow;
@@ -101,105 +90,164 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
       assert.equal(model.get(kept)?.status, "completed");
     });
   });
+
+  describe("when it gets changes", () => {
+    const connected = { kind: "connected", url: "http://memory", version: "1", own: true } as const;
+    const task = (id: string, facts: Partial<Task> = {}): Task => ({
+      ...record({ id }),
+      cost: 0,
+      tokens: NO_TOKENS,
+      ...facts,
+    });
+    const session = (id: string, parentID?: string): MirroredSession =>
+      ({ id, parentID, title: id, task: { kind: "none" } }) as MirroredSession;
+    const subagent = (id: string): Subagent =>
+      ({ id, parentSessionID: "ses_parent", status: "running" }) as unknown as Subagent;
+    let model: ReadModel;
+    let seen: string[];
+
+    beforeEach(() => {
+      model = new ReadModel(new ManualClock(), strictLogger);
+      seen = eventsOf(model);
+      model.onDidWarn(({ id }) => seen.push(`warning ${id}`));
+      model.onDidRefuse((refused) => seen.push(`refused ${JSON.stringify(refused)}`));
+      model.onDidChangeConnection(({ kind }) => seen.push(`connection ${kind}`));
+      model.onDidChangeLatest((id) => seen.push(`latest ${id}`));
+    });
+
+    afterEach(() => model.dispose());
+
+    it("knows nothing at first", () => {
+      assert.deepEqual(model.connection, { kind: "disconnected" });
+      assert.equal(model.latestSessionID, undefined);
+      assert.deepEqual(
+        [model.active(), model.sessions(), model.allTasks(), model.openRequests()],
+        [[], [], [], []],
+      );
+    });
+
+    it("knows each change, and tells of all of them once they are applied", () => {
+      const known: unknown[] = [];
+      model.onDidChangeSession(() => known.push(model.get("ses_b")?.status));
+      const request = { id: "per_1", sessionID: "ses_a" } as MirroredRequest;
+      model.apply([
+        { type: "session", id: "ses_parent", session: session("ses_parent") },
+        { type: "task", id: "ses_a", task: task("ses_a") },
+        { type: "task", id: "ses_b", task: task("ses_b") },
+        { type: "task", id: "ses_b", task: task("ses_b", { status: "completed" }) },
+        { type: "subagent", id: "ses_c", subagent: subagent("ses_c") },
+        { type: "requests", requests: [request] },
+        { type: "latest-session", id: "ses_parent" },
+        { type: "connection", state: connected },
+        { type: "near-limit", task: task("ses_a") },
+        { type: "refused", refused: { id: "ses_c" } as unknown as Refused },
+      ]);
+      assert.deepEqual(known, ["completed"]);
+      assert.deepEqual(seen, [
+        "session ses_parent",
+        "task ses_a undefined → running",
+        "task ses_b undefined → running",
+        "task ses_b running → completed",
+        "subagent ses_c",
+        "requests",
+        "latest ses_parent",
+        "connection connected",
+        "warning ses_a",
+        'refused {"id":"ses_c"}',
+      ]);
+      assert.deepEqual(
+        model.active().map(({ id }) => id),
+        ["ses_a"],
+      );
+      assert.deepEqual(
+        model.openRequests().map(({ request: { id }, child }) => [id, child.id]),
+        [["per_1", "ses_a"]],
+      );
+      assert.deepEqual([model.connection, model.latestSessionID], [connected, "ses_parent"]);
+    });
+
+    it("says nothing of what goes that wasn't there, and remembers tasks whose session is gone", () => {
+      model.apply([
+        { type: "task", id: "ses_a", task: undefined },
+        { type: "subagent", id: "ses_b", subagent: undefined },
+      ]);
+      assert.deepEqual(seen, []);
+      model.apply([
+        { type: "task", id: "ses_abcdef", task: task("ses_abcdef") },
+        {
+          type: "tombstone",
+          tombstone: { id: "ses_abcdef", description: "Find it", parentSessionID: "ses_parent" },
+        },
+        { type: "task", id: "ses_abcdef", task: undefined },
+      ]);
+      assert.deepEqual(model.active(), []);
+      assert.throws(() => model.find("abcdef"), { code: "session-gone" });
+    });
+
+    it("tells how a snapshot differs, and only that", () => {
+      const first: FolderSnapshot = {
+        connection: connected,
+        sessions: [session("ses_parent"), session("ses_b", "ses_parent")],
+        tasks: [task("ses_a"), task("ses_b")],
+        subagents: [subagent("ses_c")],
+        requests: [{ id: "per_1", sessionID: "ses_a" } as MirroredRequest],
+        tombstones: [],
+        latestSessionID: "ses_parent",
+      };
+      model.apply([{ type: "reset", snapshot: first }]);
+      assert.deepEqual(seen.splice(0), [
+        "task ses_a undefined → running",
+        "task ses_b undefined → running",
+        "session ses_parent",
+        "session ses_b",
+        "subagent ses_c",
+        "requests",
+        "latest ses_parent",
+        "connection connected",
+      ]);
+      model.apply([{ type: "reset", snapshot: structuredClone(first) }]);
+      assert.deepEqual(seen, []);
+      const next = {
+        ...first,
+        tasks: [task("ses_b", { status: "completed" })],
+        subagents: [],
+        requests: [],
+        sessions: [session("ses_parent"), { ...session("ses_b", "ses_parent"), title: "Other" }],
+        latestSessionID: undefined,
+        tombstones: [{ id: "ses_zzzzzz", description: "Gone", parentSessionID: "ses_parent" }],
+      };
+      model.apply([{ type: "reset", snapshot: next }]);
+      assert.deepEqual(seen.splice(0), [
+        "task ses_b running → completed",
+        "task ses_a running → undefined",
+        "session ses_b",
+        "subagent ses_c",
+        "requests",
+        "latest undefined",
+      ]);
+      assert.deepEqual([model.active(), model.openRequests()], [[], []]);
+      assert.equal(model.session("ses_b")?.title, "Other");
+      assert.throws(() => model.find("zzzzzz"), { code: "session-gone" });
+    });
+
+    it("tells nobody once it is disposed", () => {
+      model.dispose();
+      model.apply([
+        { type: "session", id: "ses_parent", session: session("ses_parent") },
+        { type: "task", id: "ses_a", task: task("ses_a") },
+        { type: "connection", state: connected },
+      ]);
+      assert.deepEqual(seen, []);
+    });
+  });
 });
 
-/** Runs a history, and compares after each step the known state and the reported changes. */
-async function follow({ limit, steps }: History, told: "changes" | "resets"): Promise<void> {
-  let engine!: TaskEngine;
-  let feed!: EngineFeed;
-  let isNew = true;
-  const world = new World(limit, (window) => {
-    engine = window.engine;
-    feed = new EngineFeed(engine);
-    isNew = true;
-  });
-  const model = new ReadModel(world.clock, strictLogger);
-  const tasks = new Map<string, unknown>();
-  model.onDidChange(({ id, before, after }) => {
-    assert.deepEqual(tasks.get(id), before && throughSocket(before));
-    if (after) tasks.set(id, throughSocket(after));
-    else tasks.delete(id);
-  });
-  const compare = (): void => {
-    const isReset = isNew || told === "resets";
-    model.apply(isReset ? [{ type: "reset", snapshot: feed.snapshot() }] : feed.changes());
-    isNew = false;
-    const known = engine.sessions().flatMap(({ id }) => engine.get(id) ?? []);
-    assert.deepEqual(answers(model), answers(engine));
-    assert.deepEqual(sorted([...tasks.values()]), sorted(throughSocket(known)));
-  };
-  await world.start();
-  compare();
-  for (const step of steps) {
-    await world.take(step);
-    compare();
-  }
-  await world.calmDown();
-  compare();
-}
-
 /** The events that listeners receive, one line each. */
-function eventsOf(model: ReadModel): readonly string[] {
+function eventsOf(model: ReadModel): string[] {
   const seen: string[] = [];
   model.onDidChange(({ id, before, after }) => seen.push(`task ${id} ${before?.status} → ${after?.status}`));
   model.onDidChangeSession((id) => seen.push(`session ${id}`));
   model.onDidChangeSubagent(({ id }) => seen.push(`subagent ${id}`));
   model.onDidChangeRequests(() => seen.push("requests"));
   return seen;
-}
-
-type Known = Pick<
-  ReadModel,
-  "list" | "children" | "child" | "get" | "find" | "active" | "unreadable" | "batch" | "totals"
-> & {
-  openRequests(): readonly OpenRequest[];
-  pendingRequests(id: string): readonly RequestRef[];
-  session(id: string): Pick<Session, "title"> | undefined;
-  sessions(): readonly Pick<Session, "id">[];
-};
-
-/** The results of all queries, as they would come out of a socket. */
-function answers(known: Known): unknown {
-  const sessions = known.sessions().map(({ id }) => id);
-  const tasks = sessions.flatMap((id) => known.get(id) ?? []);
-  const references = [...sessions.flatMap((id) => [id, id.slice(-6), id.slice(-2)]), "", "ses_", "nothing"];
-  return throughSocket({
-    sessions,
-    active: sorted(known.active()),
-    requests: known.openRequests().map(({ request, child }) => [request.id, child]),
-    found: references.map((reference) => [
-      answer(() => known.find(reference).id),
-      ...sessions.slice(0, 2).map((parent) => answer(() => known.find(reference, parent).id)),
-      answer(() => known.pendingRequests(reference).map(({ id }) => id)),
-    ]),
-    each: sessions.map((id) => ({
-      title: known.session(id)?.title,
-      task: known.get(id),
-      child: known.child(id),
-      list: known.list(id),
-      children: known.children(id),
-      unreadable: known.unreadable(id),
-      totals: known.totals([id]),
-    })),
-    batches: [...new Set(tasks.map(({ batchID }) => batchID)), "none"].map((batchID) =>
-      answer(() => known.batch(batchID).map(({ id }) => id)),
-    ),
-    totals: known.totals(tasks.map(({ id }) => id)),
-  });
-}
-
-/** The result, or the refusal. */
-function answer(ask: () => unknown): unknown {
-  try {
-    return ask();
-  } catch (error) {
-    assert.ok(error instanceof Refusal, String(error));
-    return [error.code, error.text];
-  }
-}
-
-/** Sorts tasks that have no defined order. */
-function sorted<T>(tasks: readonly T[]): readonly T[] {
-  const id = (task: T): string => (task as { readonly id: string }).id;
-  return [...tasks].sort((a, b) => (id(a) < id(b) ? -1 : 1));
 }
