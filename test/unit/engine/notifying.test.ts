@@ -230,6 +230,112 @@ describe("A parent that is told of the end of a task", () => {
     assert.deepEqual(await notice(id), { state: "none" });
   });
 
+  describe("by an earlier process, which couldn't store that", () => {
+    let id: string;
+
+    async function tellUnstored(input: Partial<LaunchInput>): Promise<void> {
+      id = await launch(input);
+      const { saveRecord } = server;
+      server.saveRecord = async () =>
+        Promise.reject(new ServerFailure("PATCH", "refused", "Disk full.", 500));
+      await finish(id);
+      assert.equal(sent.length, 1);
+      window.kill();
+      server.saveRecord = saveRecord;
+      await clock.advance(10);
+    }
+
+    it("is asked to answer if the server died before it did", async () => {
+      const { prompt } = server;
+      // The message is stored, but its turn never begins.
+      server.prompt = async (sessionID, given) =>
+        prompt.call(server, sessionID, { ...given, noReply: given.noReply || sessionID === parent });
+      await tellUnstored(byAgent);
+      server.prompt = prompt;
+      await open();
+      assert.equal(sent.length, 2);
+      assert.deepEqual([sent[1]?.messageID, sent[1]?.parts], [sent[0]?.messageID, []]);
+      assert.ok(server.running().has(parent));
+      assert.equal((await notice(id)).state, "delivered");
+    });
+
+    it("is asked nothing if it has answered, or if a person launched the task", async () => {
+      await tellUnstored(byAgent);
+      server.finish(parent, "Seen.");
+      await open();
+      assert.equal(sent.length, 1);
+      sent.length = 0;
+      await tellUnstored({});
+      await open();
+      assert.equal(sent.length, 1);
+      assert.ok(!server.running().has(parent));
+    });
+
+    it("isn't told again though so much has been written since that its newest messages don't show it", async () => {
+      await tellUnstored({});
+      for (let index = 0; index < 25; index++)
+        await server.prompt(parent, {
+          ...{ messageID: `msg_later${index}`, agent: "build", noReply: true },
+          parts: [{ text: "More." }],
+        });
+      sent.length = 0;
+      await open();
+      assert.equal(sent.length, 0);
+      assert.equal((await notice(id)).state, "delivered");
+    });
+  });
+
+  it("learns nothing of the tasks of others", async () => {
+    const other = (await server.createSession({ title: "Other", agent: "build" })).id;
+    await launch({ parentSessionID: other });
+    await completed();
+    assert.doesNotMatch(sent[0]?.parts[1]?.text ?? "", / of /);
+    assert.match(sent[0]?.parts[0]?.text ?? "", /All 1 tasks finished/);
+  });
+
+  it("learns of no result of a task that failed after it had written something", async () => {
+    const id = await launch();
+    server.write(id, "So far.");
+    server.end(id, { type: "failed", error: { name: "APIError", message: "No key." } });
+    await settled();
+    assert.match(sent[0]?.parts[0]?.text ?? "", /Error \(APIError\):/);
+    assert.doesNotMatch(sent[0]?.parts[0]?.text ?? "", /So far/);
+  });
+
+  it("that can't be told keeps a task from being resumed, and is told a second later", async () => {
+    const id = await launch();
+    await ask("msg_asks");
+    await finish(id);
+    const { prompt } = server;
+    server.prompt = async () => Promise.reject(new ServerFailure("POST", "refused", "Overloaded.", 500));
+    await assert.rejects(window.engine.resume(id, "More."), /Overloaded/);
+    assert.equal(window.engine.get(id)?.status, "completed");
+    server.prompt = prompt;
+    server.finish(parent, "I do.");
+    await clock.advance(1_000);
+    assert.equal((await notice(id)).state, "delivered");
+  });
+
+  it("is told after a reconnect if the connection was lost while it was told", async () => {
+    const id = await launch();
+    server.finish(id, "The answer.");
+    window.link.deliver();
+    let isLost = true;
+    const { prompt } = server;
+    server.prompt = async (sessionID, given) => {
+      if (isLost) window.engine.disconnect();
+      isLost = false;
+      return prompt.call(server, sessionID, given);
+    };
+    await settled();
+    window.engine.disconnect();
+    await settled();
+    await window.engine.connect();
+    await settled();
+    assert.equal((await notice(id)).state, "delivered");
+    assert.equal((await notices()).length, 1);
+  });
+
   it("that is a stopped task isn't woken by a task below it", async () => {
     const above = await launch();
     const below = await launch({ ...byAgent, parentSessionID: above });
