@@ -8,6 +8,7 @@ import { createClient } from "../../src/opencode/client.ts";
 import { MemoryServer } from "../support/memory-server.ts";
 import { startOpenCode } from "../support/opencode.ts";
 import { script, startScriptedModel } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
 
@@ -135,6 +136,12 @@ for (const [name, open] of Object.entries({ openCode, memory }))
         ({ id }) => id === task.id || id === task.parentSessionID,
       );
       assert.deepEqual(listed.map(({ task }) => task.kind).sort(), ["none", "task"]);
+    });
+
+    it("creates a session in the directory that is asked for", async () => {
+      const directory = tempDir("elsewhere");
+      const { id } = await server.createSession({ title: "Elsewhere", directory });
+      assert.equal((await server.session(id))?.directory, directory);
     });
 
     it("returns a session with its rules, to which it adds others", async () => {

@@ -127,7 +127,6 @@ describe("Follow-ups", () => {
       const id = await launch();
       server.onEvent(() => window.link.drop());
       window.link.drop();
-      const { prompt, message } = server;
       server.prompt = async () => undefined;
       const missing = assert.rejects(window.engine.steer(id, "More."), {
         reason: "unexpected-answer",
@@ -143,7 +142,6 @@ describe("Follow-ups", () => {
       await settled();
       window.engine.disconnect();
       await lost;
-      Object.assign(server, { prompt, message });
     });
   });
 
