@@ -82,4 +82,57 @@ describe("transitions", () => {
       message: "refused",
     });
   });
+
+  it("a refusal says what to do instead", () => {
+    const refused = (status: TaskStatus, type: TaskEvent["type"]): string => {
+      try {
+        transition(record({ status }), EVENTS[type]);
+      } catch (error) {
+        assert.ok(error instanceof Refusal);
+        return `${error.code}: ${error.message.split(/[.;] /).at(-1)}`;
+      }
+      return "";
+    };
+    assert.deepEqual(
+      TASK_STATUSES.map((status) => [status, refused(status, "resume"), refused(status, "cancelled")]),
+      [
+        ["running", "wrong-status: send it a message instead, or wait until it has completed.", ""],
+        ["completed", "", "wrong-status: Resume it to continue."],
+        [
+          "error",
+          "wrong-status: retry or continue it as a new task.",
+          "wrong-status: Launch a new task to continue.",
+        ],
+        [
+          "cancelled",
+          "wrong-status: retry or continue it as a new task.",
+          "wrong-status: Launch a new task to continue.",
+        ],
+        [
+          "resumed",
+          "being-resumed: Send it a message instead, or wait for its result before you resume it again.",
+          "",
+        ],
+      ],
+    );
+  });
+
+  it("a resume that never began isn't counted, and its message waits again", () => {
+    const followUp = { text: "More.", messageID: "msg_next" };
+    const resumed = {
+      ...transition(transition(record(), EVENTS["turn-completed"]), EVENTS.resume),
+      followUp,
+    };
+    assert.equal(resumed.resumeCount, 1);
+    const lost = { ...EVENTS["turn-failed"], neverBegan: true } as TaskEvent;
+    const end = (event: TaskEvent, facts = {}) => {
+      const { resumeCount, followUp: left } = transition({ ...resumed, ...facts }, event);
+      return [resumeCount, left];
+    };
+    assert.deepEqual(end(lost), [0, { text: "More." }]);
+    assert.deepEqual(end(EVENTS["turn-failed"]), [1, undefined]);
+    assert.deepEqual(end(EVENTS["turn-completed"]), [1, undefined]);
+    assert.deepEqual(end(EVENTS.cancelled, { followUp: { text: "Waits." } }), [1, { text: "Waits." }]);
+    assert.deepEqual(end(lost, { status: "running" }), [1, { text: "More." }]);
+  });
 });
