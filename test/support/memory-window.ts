@@ -1,11 +1,13 @@
+import assert from "node:assert/strict";
 import { remembered } from "./remembered.ts";
 import { roughTokens } from "./rough-tokens.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import type { Logger, Worktrees } from "../../src/engine/ports.ts";
 import { Link } from "./link.ts";
-import type { ManualClock } from "./manual-clock.ts";
-import type { MemoryServer } from "./memory-server.ts";
+import type { TaskRecord } from "../../src/engine/task.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { MemoryServer } from "./memory-server.ts";
 import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import { noWorktrees } from "./no-worktrees.ts";
 
@@ -66,6 +68,42 @@ export function memoryWindow(
       engine.dispose();
     },
   };
+}
+
+/** Opens such a window that hears of every event at once, and connects it. */
+export async function openWindow(...args: Parameters<typeof memoryWindow>): Promise<MemoryWindow> {
+  const window = memoryWindow(...args);
+  args[0].onEvent(() => window.link.deliver());
+  await window.engine.connect();
+  return window;
+}
+
+/** A server of its own with such a window, and a session there to launch tasks from. */
+export interface NewWindow {
+  readonly clock: ManualClock;
+  readonly server: MemoryServer;
+  readonly window: MemoryWindow;
+  /** The ID of the session. */
+  readonly parent: string;
+}
+
+export async function newWindow(settings: Partial<EngineSettings> = {}): Promise<NewWindow> {
+  const { clock, server, parent } = await newServer();
+  return { clock, server, parent, window: await openWindow(server, clock, settings) };
+}
+
+/** The same without the window. */
+export async function newServer(): Promise<Omit<NewWindow, "window">> {
+  const clock = new ManualClock();
+  const server = new MemoryServer({ now: () => clock.now() });
+  return { clock, server, parent: (await server.createSession({ title: "Parent", agent: "build" })).id };
+}
+
+/** The record of a task as the server has it. */
+export async function storedRecord(server: MemoryServer, id: string): Promise<TaskRecord> {
+  const session = await server.session(id);
+  assert.ok(session?.task.kind === "task", `There is no task ${id}.`);
+  return session.task.record;
 }
 
 /** A small generator (mulberry32), because tests need reproducible numbers, not good ones. */

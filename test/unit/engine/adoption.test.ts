@@ -4,7 +4,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer, type Ending } from "../../support/memory-server.ts";
 import { promptText } from "../../support/engine.ts";
 import { until } from "../../support/wait.ts";
-import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, openWindow, POLL_MS } from "../../support/memory-window.ts";
 
 describe("Adoption", () => {
   let clock: ManualClock;
@@ -17,9 +17,7 @@ describe("Adoption", () => {
     clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
     parent = await session("Parent");
-    window = memoryWindow(server, clock);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock);
   });
 
   afterEach(() => window.kill());
@@ -153,9 +151,7 @@ describe("Adoption", () => {
   });
 
   it("by another process is followed here, with the running turn and its open request", async () => {
-    const reader = memoryWindow(server, clock, {}, 2);
-    server.onEvent(() => reader.link.deliver());
-    await reader.engine.connect();
+    const reader = await openWindow(server, clock, {}, 2);
     const id = await working();
     server.useTool(id, "grep");
     const request = server.ask(id);

@@ -5,7 +5,7 @@ import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
 import { until } from "../../support/wait.ts";
 import { NO_TOKENS } from "./builders.ts";
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { isNotice } from "../../../src/engine/notices.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow, newServer, POLL_MS } from "../../support/memory-window.ts";
 
 const HOURS = 3_600_000;
 
@@ -15,9 +16,7 @@ describe("A machine clock that is changed while tasks are running", () => {
 
   beforeEach(async () => {
     losesEvents = false;
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     window = memoryWindow(server, clock, { maxConcurrentTasks: 1, stallWarning: 60_000 });
     server.onEvent(() => (losesEvents ? window.link.drop() : window.link.deliver()));
     await window.engine.connect();

@@ -4,9 +4,10 @@ import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { PermissionRule } from "../../../src/engine/server-model.ts";
 import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow, storedRecord } from "../../support/memory-window.ts";
 import { answer } from "./builders.ts";
 
 const NO_AGENT_TOOLS: PermissionRule = { permission: "asyncagents_*", pattern: "*", action: "deny" };
@@ -18,18 +19,14 @@ describe("Commands for tasks", () => {
   let parent: string;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     await open();
   });
 
   afterEach(() => window.kill());
 
   async function open(settings: Partial<EngineSettings> = {}): Promise<void> {
-    window = memoryWindow(server, clock, settings);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, settings);
   }
 
   async function reopen(settings: Partial<EngineSettings>): Promise<void> {
@@ -62,11 +59,7 @@ describe("Commands for tasks", () => {
   const defined = (options: object | undefined): object =>
     Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined));
 
-  async function stored(id: string): Promise<TaskRecord> {
-    const session = await server.session(id);
-    assert.ok(session?.task.kind === "task");
-    return session.task.record;
-  }
+  const stored = (id: string): Promise<TaskRecord> => storedRecord(server, id);
 
   describe("that launch them", () => {
     it("refuse an empty prompt and a batch ID that is too long, before anything is sent", async () => {

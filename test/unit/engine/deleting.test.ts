@@ -4,7 +4,7 @@ import type { TaskRecord } from "../../../src/engine/task.ts";
 import { encodeRecord, RECORD_KEY } from "../../../src/opencode/record-codec.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
 import { record } from "./builders.ts";
 
 const WORKTREE = { name: "port-the-printer-abcd", directory: "/trees/port-the-printer-abcd", base: "abcd" };

@@ -5,9 +5,10 @@ import type { Message } from "../../../src/engine/server-model.ts";
 import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
 import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newWindow, storedRecord } from "../../support/memory-window.ts";
 
 describe("Follow-ups", () => {
   let clock: ManualClock;
@@ -16,12 +17,7 @@ describe("Follow-ups", () => {
   let parent: string;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = memoryWindow(server, clock, { maxDepth: 3 });
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    ({ clock, server, parent, window } = await newWindow({ maxDepth: 3 }));
   });
 
   afterEach(() => window.kill());
@@ -56,11 +52,7 @@ describe("Follow-ups", () => {
     return found;
   }
 
-  async function stored(id: string): Promise<TaskRecord> {
-    const session = await server.session(id);
-    assert.ok(session?.task.kind === "task");
-    return session.task.record;
-  }
+  const stored = (id: string): Promise<TaskRecord> => storedRecord(server, id);
 
   const asked = async (id: string): Promise<readonly Message[]> =>
     (await server.messages(id)).filter(({ info }) => info.role === "user");

@@ -3,9 +3,9 @@ import { ServerFailure, type AgentServer } from "../../../src/engine/ports.ts";
 import type { Prompt } from "../../../src/engine/server-model.ts";
 import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 
 const FILES = [{ url: "file:///work/notes.txt", mime: "text/plain", filename: "notes.txt" }];
 
@@ -18,16 +18,12 @@ describe("A prompt that was sent", () => {
   let take: (prompt: Prompt, store: () => Promise<void>, sessionID: string) => Promise<void>;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     const real = server.prompt.bind(server);
     const prompt: AgentServer["prompt"] = (id, prompt) =>
       id === parent ? real(id, prompt) : take(prompt, () => real(id, prompt), id);
     server.prompt = prompt;
-    window = memoryWindow(server, clock);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock);
   });
 
   afterEach(() => window.kill());

@@ -4,9 +4,10 @@ import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { ServerFailure, type Worktrees } from "../../../src/engine/ports.ts";
 import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 import { shortID, type Isolation, type Task } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 import { noWorktrees } from "../../support/no-worktrees.ts";
 
 const CHANGES = {
@@ -28,9 +29,7 @@ describe("Isolated tasks", () => {
   let opened = 0;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     byDefault = "worktree";
     there = new Set();
     made = [];
@@ -89,11 +88,9 @@ describe("Isolated tasks", () => {
         return byDefault;
       },
     };
-    window = memoryWindow(server, clock, { maxDepth: 4, isolation }, ++opened, undefined, {
+    window = await openWindow(server, clock, { maxDepth: 4, isolation }, ++opened, undefined, {
       ...worktrees,
     });
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
     await settled();
   }
 

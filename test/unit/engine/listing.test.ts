@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, openWindow } from "../../support/memory-window.ts";
 
 describe("What a folder knows of its tasks", () => {
   let clock: ManualClock;
@@ -14,9 +14,7 @@ describe("What a folder knows of its tasks", () => {
     clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
     parent = await session("Parent");
-    window = memoryWindow(server, clock, { maxDepth: 3 });
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, { maxDepth: 3 });
   });
 
   afterEach(() => window.kill());

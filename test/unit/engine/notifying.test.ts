@@ -5,9 +5,10 @@ import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Message, Prompt } from "../../../src/engine/server-model.ts";
 import type { NoticeState } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow, storedRecord } from "../../support/memory-window.ts";
 
 describe("A parent that is told of the end of a task", () => {
   let clock: ManualClock;
@@ -17,9 +18,7 @@ describe("A parent that is told of the end of a task", () => {
   let sent: Prompt[];
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     sent = [];
     const { prompt } = server;
     server.prompt = async (sessionID, given) => {
@@ -32,9 +31,7 @@ describe("A parent that is told of the end of a task", () => {
   afterEach(() => window.kill());
 
   async function open(settings: Partial<EngineSettings> = {}): Promise<void> {
-    window = memoryWindow(server, clock, { maxDepth: 3, ...settings });
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, { maxDepth: 3, ...settings });
     await settled();
   }
 
@@ -56,9 +53,7 @@ describe("A parent that is told of the end of a task", () => {
   const byAgent = { launchedBy: "agent", callingAgent: "build" } as const;
 
   async function notice(id: string): Promise<NoticeState> {
-    const session = await server.session(id);
-    assert.ok(session?.task.kind === "task");
-    return session.task.record.notice;
+    return (await storedRecord(server, id)).notice;
   }
 
   const notices = async (): Promise<readonly Message[]> =>

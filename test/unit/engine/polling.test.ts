@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, memoryWindow, newWindow } from "../../support/memory-window.ts";
 
 /** The time between two heartbeats of the server. */
 const HEARTBEAT_MS = 10_000;
@@ -13,12 +14,7 @@ describe("Polling", () => {
   let parent: string;
 
   async function open(settings: Parameters<typeof memoryWindow>[2] = {}): Promise<void> {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = memoryWindow(server, clock, settings);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    ({ clock, server, parent, window } = await newWindow(settings));
   }
 
   afterEach(() => window.kill());

@@ -4,9 +4,10 @@ import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import type { Worktrees } from "../../../src/engine/ports.ts";
 import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 import { noWorktrees } from "../../support/no-worktrees.ts";
 
 const RETRY_MS = 2_000;
@@ -19,9 +20,7 @@ describe("The queue of tasks", () => {
   let settings: Partial<EngineSettings>;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     settings = { maxConcurrentTasks: 1 };
     await open();
   });
@@ -30,9 +29,7 @@ describe("The queue of tasks", () => {
 
   async function open(others: Partial<EngineSettings> = {}, worktrees: Worktrees = noWorktrees) {
     Object.assign(settings, others);
-    window = memoryWindow(server, clock, settings, 1, undefined, worktrees);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, settings, 1, undefined, worktrees);
     await settled();
   }
 

@@ -11,7 +11,7 @@ import type { Task } from "../../../src/engine/task.ts";
 import { addRunningTasks, strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
 import { NO_TOKENS, record } from "./builders.ts";
 import { EngineFeed } from "./engine-feed.ts";
 

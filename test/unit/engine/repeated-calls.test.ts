@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { Refusal } from "../../../src/engine/errors.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 
 describe("Repeated calls of agents", () => {
   let clock: ManualClock;
@@ -12,9 +13,7 @@ describe("Repeated calls of agents", () => {
   let parent: string;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     window = await open();
   });
 
@@ -22,9 +21,7 @@ describe("Repeated calls of agents", () => {
 
   /** A window like after a reload: it knows what the server knows. */
   async function open(): Promise<MemoryWindow> {
-    const opened = memoryWindow(server, clock);
-    server.onEvent(() => opened.link.deliver());
-    await opened.engine.connect();
+    const opened = await openWindow(server, clock);
     return opened;
   }
 

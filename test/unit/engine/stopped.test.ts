@@ -3,7 +3,7 @@ import type { EngineSettings } from "../../../src/engine/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, openWindow } from "../../support/memory-window.ts";
 
 describe("Once a task was stopped", () => {
   let server: MemoryServer;
@@ -16,9 +16,7 @@ describe("Once a task was stopped", () => {
     settings = { maxDepth: 2 };
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = memoryWindow(server, clock, settings);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, settings);
   });
 
   afterEach(() => window.kill());

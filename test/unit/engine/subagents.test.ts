@@ -3,7 +3,7 @@ import type { Session } from "../../../src/engine/server-model.ts";
 import type { Child, Subagent, SubagentChange } from "../../../src/engine/subagent.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
 import { record } from "./builders.ts";
 
 describe("Subagents that others launched", () => {

@@ -3,9 +3,10 @@ import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import type { ToolState } from "../../../src/engine/server-model.ts";
 import { shortID, type Task } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, memoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 import { remembered } from "../../support/remembered.ts";
 import { toolPart } from "./builders.ts";
 
@@ -16,9 +17,7 @@ describe("A window that keeps up with its server", () => {
   let parent: string;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     open();
   });
 
@@ -251,9 +250,7 @@ describe("A window that keeps up with its server", () => {
     });
 
     it("that another process launched, once they appear", async () => {
-      const other = memoryWindow(server, clock, {}, 2);
-      server.onEvent(() => other.link.deliver());
-      await other.engine.connect();
+      const other = await openWindow(server, clock, {}, 2);
       const { id } = await other.engine.launch({
         prompt: "Work.",
         parentSessionID: parent,
@@ -282,17 +279,17 @@ describe("A window that keeps up with its server", () => {
         server.emit({ type: "part-changed", part: tool });
       };
       call({});
-      call({ refused: "by-user" } as Partial<ToolState>);
+      call({ refused: "by-user" });
       call({ status: "running", refused: "too-deep" } as Partial<ToolState>);
       server.emit({
         type: "part-changed",
         part: { ...toolPart("prt_other", "task", "error"), sessionID: parent },
       });
       assert.deepEqual(refused, []);
-      call({ refused: "too-deep" } as Partial<ToolState>);
+      call({ refused: "too-deep" });
       assert.deepEqual(refused, [[id, 2]]);
       window.engine.dispose();
-      call({ refused: "too-deep" } as Partial<ToolState>);
+      call({ refused: "too-deep" });
       assert.equal(refused.length, 1);
     });
 

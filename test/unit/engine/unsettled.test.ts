@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { addRunningTasks } from "../../bench/support/memory-engine.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow } from "../../support/memory-window.ts";
+import { memoryWindow, openWindow } from "../../support/memory-window.ts";
 import { remembered } from "../../support/remembered.ts";
 
 describe("Tasks whose parent is still to be notified", () => {
@@ -25,9 +25,7 @@ describe("Tasks whose parent is still to be notified", () => {
     const clock = new ManualClock();
     const server = new MemoryServer({ now: () => clock.now() });
     const parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    const window = memoryWindow(server, clock);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    const window = await openWindow(server, clock);
     const { id } = await window.engine.launch({
       prompt: "Work.",
       parentSessionID: parent,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Span } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
 
 const MINUTE = 60_000;
 

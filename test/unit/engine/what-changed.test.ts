@@ -4,8 +4,8 @@ import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { memoryWindow, type MemoryWindow, newWindow, POLL_MS } from "../../support/memory-window.ts";
 
 describe("What a command changed", () => {
   let server: MemoryServer;
@@ -14,12 +14,7 @@ describe("What a command changed", () => {
   let clock: ManualClock;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = memoryWindow(server, clock, { maxDepth: 2 });
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    ({ clock, server, parent, window } = await newWindow({ maxDepth: 2 }));
   });
 
   afterEach(() => window.kill());

@@ -4,7 +4,7 @@ import { promptText } from "../../support/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, type MemoryWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, openWindow } from "../../support/memory-window.ts";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { Task } from "../../../src/engine/task.ts";
 
@@ -31,9 +31,7 @@ describe("A completed task that a subtask's notice wakes", () => {
     settings = { maxDepth: 2 };
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = memoryWindow(server, clock, settings);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, settings);
     above = await launch(parent);
     below = await launch(above);
     await clock.advance(60_000);

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import type { Worktrees } from "../../../src/engine/ports.ts";
 import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 import type { Isolation } from "../../../src/engine/task.ts";
-import { ManualClock, settled } from "../../support/manual-clock.ts";
-import { MemoryServer } from "../../support/memory-server.ts";
-import { memoryWindow, POLL_MS, type MemoryWindow } from "../../support/memory-window.ts";
+import type { ManualClock } from "../../support/manual-clock.ts";
+import { settled } from "../../support/manual-clock.ts";
+import type { MemoryServer } from "../../support/memory-server.ts";
+import { type MemoryWindow, newServer, openWindow, POLL_MS } from "../../support/memory-window.ts";
 import { noWorktrees } from "../../support/no-worktrees.ts";
 
 describe("The setup of a worktree", () => {
@@ -16,9 +17,7 @@ describe("The setup of a worktree", () => {
   let finishSetup: () => void;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    server = new MemoryServer({ now: () => clock.now() });
-    parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
+    ({ clock, server, parent } = await newServer());
     let isThere = true;
     const worktrees: Worktrees = {
       ...noWorktrees,
@@ -33,9 +32,7 @@ describe("The setup of a worktree", () => {
     };
     const setup = { command: "npm ci", isAllowed: true, timeout: 60_000 };
     const isolation = { ...NO_ISOLATION, default: "worktree", setup } as const;
-    window = memoryWindow(server, clock, { maxDepth: 2, isolation }, 1, undefined, worktrees);
-    server.onEvent(() => window.link.deliver());
-    await window.engine.connect();
+    window = await openWindow(server, clock, { maxDepth: 2, isolation }, 1, undefined, worktrees);
   });
 
   afterEach(() => window.kill());
