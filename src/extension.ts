@@ -1,5 +1,5 @@
-import { DisposableStore } from "./engine/disposable-store.ts";
 import * as vscode from "vscode";
+import { DisposableStore } from "./engine/disposable-store.ts";
 import { messageOf } from "./engine/errors.ts";
 import type { Logger } from "./engine/ports.ts";
 import type { TaskChange } from "./engine/registry.ts";
