@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { casesOf } from "../../support/cases.ts";
 import { POLL_MS } from "../../support/memory-window.ts";
 import { histories, World, type History } from "./lifecycle-world.ts";
 
@@ -80,7 +81,7 @@ describe("the lifecycle, with events in any order", () => {
   for (const version of [1, 2] as const)
     it(`any history ends as the specification says, and each end is notified once, with a server like OpenCode ${version}`, async () => {
       const property = fc.asyncProperty(histories, (history) => live(history, version));
-      await fc.assert(property, { numRuns: 300, seed: 20_240_601 });
+      await fc.assert(property, { numRuns: casesOf(300), seed: 20_240_601 });
     });
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { casesOf } from "../../support/cases.ts";
 import type { TaskEngine } from "../../../src/engine/engine.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
 import { ReadModel } from "../../../src/engine/read-model.ts";
@@ -15,12 +16,12 @@ describe("what a window knows of tasks, from the changes that an engine sends", 
 
   it("is what the engine knows, after every step of any history", async () => {
     const property = fc.asyncProperty(histories, (history) => follow(history, "changes"));
-    await fc.assert(property, { numRuns: 100, seed: 20_261_122 });
+    await fc.assert(property, { numRuns: casesOf(100), seed: 20_261_122 });
   });
 
   it("is the same, with the same changes reported, if each step sends a full snapshot", async () => {
     const property = fc.asyncProperty(histories, (history) => follow(history, "resets"));
-    await fc.assert(property, { numRuns: 50, seed: 20_261_123 });
+    await fc.assert(property, { numRuns: casesOf(50), seed: 20_261_123 });
   });
 });
 

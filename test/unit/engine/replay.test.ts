@@ -3,6 +3,7 @@ import { isNotice } from "../../../src/engine/notices.ts";
 import type { ServerEvent } from "../../../src/engine/server-model.ts";
 import type { TaskStatus } from "../../../src/engine/task.ts";
 import { encodeRecord, RECORD_KEY } from "../../../src/opencode/record-codec.ts";
+import { someOf } from "../../support/cases.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, POLL_MS } from "../../support/memory-window.ts";
@@ -95,7 +96,7 @@ describe("recorded turns", () => {
       describe(`with ${what}, read ${reading}`, () => {
         for (const turn of turns)
           it(`${name(turn)} ends, and its parent is notified once`, async () => {
-            for (const delivery of deliveries(turn.events.length)) {
+            for (const delivery of someOf(deliveries(turn.events.length))) {
               const outcome = await replay(turn, delivery, reading);
               const expected = { changes: [`running → ${ENDS[name(turn)]}`], told: 1, sent: 1, log: [] };
               assert.deepEqual(outcome, expected, JSON.stringify(delivery));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { casesOf } from "../../../support/cases.ts";
 import { cutHistory, type CutHistory } from "../../../../src/engine/fork/cut.ts";
 import type { Message, ToolPart } from "../../../../src/engine/server-model.ts";
 import { agent, ByteCounter, call, HALF_PAIR, history, text, user } from "./conversation.ts";
@@ -78,7 +79,7 @@ function always(claim: (cut: Cut) => void | Promise<void>): Promise<void> {
       const cut = await cutHistory(history(...messages), limits, counter);
       await claim({ before: messages, limits, counter, cut });
     }),
-    { numRuns: 400, seed: 20_240_607 },
+    { numRuns: casesOf(400), seed: 20_240_607 },
   );
 }
 
