@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Worktrees } from "../../../src/engine/ports.ts";
-import { NO_ISOLATION } from "../../../src/engine/settings.ts";
+import { NO_ISOLATION, type IsolationSettings, type SetupSettings } from "../../../src/engine/settings.ts";
 import type { Isolation } from "../../../src/engine/task.ts";
 import type { ManualClock } from "../../support/manual-clock.ts";
 import { settled } from "../../support/manual-clock.ts";
@@ -15,11 +15,17 @@ describe("The setup of a worktree", () => {
   let parent: string;
   /** Ends the setup command that is running. */
   let finishSetup: () => void;
+  /** Of the setup commands so far. */
+  let signals: AbortSignal[];
+  let setup: SetupSettings;
+  let isolation: IsolationSettings;
+  let worktrees: Worktrees;
 
   beforeEach(async () => {
     ({ clock, server, parent } = await newServer());
     let isThere = true;
-    const worktrees: Worktrees = {
+    signals = [];
+    worktrees = {
       ...noWorktrees,
       obstacle: async () => undefined,
       make: async ({ name }) => ({ name, directory: `/trees/${name}`, base: "base" }),
@@ -28,10 +34,13 @@ describe("The setup of a worktree", () => {
       changes: async () => ({ files: [], ref: "refs/result" }),
       remove: async () => void (isThere = false),
       remake: async () => void (isThere = true),
-      setUp: () => new Promise((resolve) => (finishSetup = resolve)),
+      setUp: (_, { signal }) => {
+        signals.push(signal);
+        return new Promise((resolve) => (finishSetup = resolve));
+      },
     };
-    const setup = { command: "npm ci", isAllowed: true, timeout: 60_000 };
-    const isolation = { ...NO_ISOLATION, default: "worktree", setup } as const;
+    setup = { command: "npm ci", isAllowed: true, timeout: 60_000 };
+    isolation = { ...NO_ISOLATION, default: "worktree", setup };
     window = await openWindow(server, clock, { maxDepth: 2, isolation }, 1, undefined, worktrees);
   });
 
@@ -141,5 +150,72 @@ describe("The setup of a worktree", () => {
     await clock.advance(2 * POLL_MS);
     assert.equal(window.engine.get(id)?.progress?.phase, "thinking");
     assert.equal((await launch(id, "folder")).parentSessionID, id);
+  });
+
+  describe("that isn't allowed yet", () => {
+    beforeEach(() => Object.assign(setup, { isAllowed: false }));
+
+    it("refuses launches, and tells of an agent's, so that the user can be asked", async () => {
+      const asked: string[] = [];
+      window.engine.onDidRefuse((one) => asked.push(one.kind === "setup" ? one.sessionID : one.kind));
+      const refusal = {
+        code: "setup-not-allowed",
+        message:
+          "The setup command of worktrees isn't allowed yet: npm ci. The user can allow it in VS Code; then try again.",
+      };
+      const { length } = server.known();
+      await assert.rejects(launch(parent), refusal);
+      assert.deepEqual(asked, []);
+      await assert.rejects(
+        window.engine.launch({ prompt: "Work.", parentSessionID: parent, launchedBy: "agent" }),
+        refusal,
+      );
+      assert.deepEqual(asked, [parent]);
+      assert.equal(server.known().length, length);
+      await launch(parent, "folder");
+    });
+
+    it("fails a task that waits for it if it was taken back after the launch", async () => {
+      Object.assign(setup, { isAllowed: true });
+      const { id } = await launch(parent);
+      await settled();
+      window.kill();
+      Object.assign(setup, { isAllowed: false });
+      window = await openWindow(server, clock, { isolation }, 2, undefined, worktrees);
+      await settled();
+      assert.equal(window.engine.get(id)?.error?.name, "SetupFailed");
+      assert.match(window.engine.get(id)?.error?.message ?? "", /isn't allowed yet: npm ci/);
+    });
+  });
+
+  describe("that is running", () => {
+    it("is stopped with its task, and when the window is closed", async () => {
+      const { id } = await launch(parent);
+      await settled();
+      const [first] = signals;
+      assert.ok(first && !first.aborted);
+      await window.engine.cancel(id);
+      assert.ok(first.aborted);
+      await launch(parent);
+      await settled();
+      window.engine.dispose();
+      assert.ok(signals[1]?.aborted);
+    });
+
+    it("is stopped if making a worktree again is cancelled, also before it has begun", async () => {
+      const id = await completed();
+      await window.engine.worktreeWork.remove(id);
+      for (const early of [false, true]) {
+        const abort = new AbortController();
+        if (early) abort.abort();
+        const making = window.engine.worktreeWork.remake(id, abort.signal);
+        await settled();
+        abort.abort();
+        assert.ok(signals.at(-1)?.aborted);
+        finishSetup();
+        await making;
+        await window.engine.worktreeWork.remove(id);
+      }
+    });
   });
 });
