@@ -15,9 +15,6 @@ import { ensureChromium, ensureVsCode } from "./vscode/ensure.ts";
 
 // Keeps the specification's checker from sending usage statistics.
 process.env["OPENSPEC_TELEMETRY"] = "0";
-// OpenCode runs on Bun. Its servers live for seconds here, too short for what they are optimized for to pay: without that
-// compiler, their start and first prompts take three quarters of the processor's time.
-process.env["BUN_JSC_useDFGJIT"] ??= "0";
 
 // On Windows, npm and the dependencies' programs are scripts, which need a shell; no argument needs quoting.
 const shell = process.platform === "win32";
