@@ -1,6 +1,6 @@
 /**
- * Tests of generated cases run one of this many. It is more than one where they run for each change of the source, which
- * is looked for in many other tests as well.
+ * Tests run one of this many generated cases: all of them, unless they run again and again, as for each change of the
+ * source that `npm run mutants` makes.
  */
 const STEP = Number(process.env["TEST_CASES_STEP"] ?? 1);
 

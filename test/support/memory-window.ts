@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { remembered } from "./remembered.ts";
-import { roughTokens } from "./rough-tokens.ts";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import type { Logger, Worktrees } from "../../src/engine/ports.ts";
-import { Link } from "./link.ts";
+import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import type { TaskRecord } from "../../src/engine/task.ts";
+import { Link } from "./link.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryServer } from "./memory-server.ts";
-import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import { noWorktrees } from "./no-worktrees.ts";
+import { remembered } from "./remembered.ts";
+import { roughTokens } from "./rough-tokens.ts";
 
 /** Milliseconds between two polls. */
 export const POLL_MS = 5_000;

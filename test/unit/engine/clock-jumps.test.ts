@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { isNotice } from "../../../src/engine/notices.ts";
-import type { ManualClock } from "../../support/manual-clock.ts";
-import { settled } from "../../support/manual-clock.ts";
+import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow, newServer, POLL_MS } from "../../support/memory-window.ts";
 

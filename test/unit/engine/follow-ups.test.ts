@@ -5,8 +5,7 @@ import type { Message } from "../../../src/engine/server-model.ts";
 import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
 import { answerText } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
-import type { ManualClock } from "../../support/manual-clock.ts";
-import { settled } from "../../support/manual-clock.ts";
+import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, newWindow, storedRecord } from "../../support/memory-window.ts";
 

@@ -5,8 +5,7 @@ import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Message, Prompt } from "../../../src/engine/server-model.ts";
 import type { NoticeState } from "../../../src/engine/task.ts";
-import type { ManualClock } from "../../support/manual-clock.ts";
-import { settled } from "../../support/manual-clock.ts";
+import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, newServer, openWindow, storedRecord } from "../../support/memory-window.ts";
 

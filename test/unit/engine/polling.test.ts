@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { ManualClock } from "../../support/manual-clock.ts";
-import { settled } from "../../support/manual-clock.ts";
+import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, memoryWindow, newWindow } from "../../support/memory-window.ts";
 

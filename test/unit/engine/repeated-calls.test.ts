@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { Refusal } from "../../../src/engine/errors.ts";
 import type { Task } from "../../../src/engine/task.ts";
-import type { ManualClock } from "../../support/manual-clock.ts";
-import { settled } from "../../support/manual-clock.ts";
+import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 

@@ -3,8 +3,7 @@ import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import type { ToolState } from "../../../src/engine/server-model.ts";
 import { shortID, type Task } from "../../../src/engine/task.ts";
-import type { ManualClock } from "../../support/manual-clock.ts";
-import { settled } from "../../support/manual-clock.ts";
+import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, memoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
 import { remembered } from "../../support/remembered.ts";
@@ -15,9 +14,12 @@ describe("A window that keeps up with its server", () => {
   let server: MemoryServer;
   let window: MemoryWindow;
   let parent: string;
+  /** Whether events reach the window. */
+  let isHeard: boolean;
 
   beforeEach(async () => {
     ({ clock, server, parent } = await newServer());
+    isHeard = true;
     open();
   });
 
@@ -25,7 +27,7 @@ describe("A window that keeps up with its server", () => {
 
   function open(settings: Partial<EngineSettings> = {}, memory = remembered()): void {
     window = memoryWindow(server, clock, settings, 1, memory);
-    server.onEvent(() => window.link.deliver());
+    server.onEvent(() => (isHeard ? window.link.deliver() : window.link.drop()));
   }
 
   const connect = async (): Promise<void> => {
@@ -44,6 +46,13 @@ describe("A window that keeps up with its server", () => {
 
   const calls = (call: string): number => server.journal.filter((entry) => entry.call === call).length;
   const child = (title: string) => server.createSession({ title, parentID: parent, agent: "general" });
+
+  /** What happens while no event reaches the window. */
+  async function unheard(happens: () => void | Promise<void>): Promise<void> {
+    isHeard = false;
+    await happens();
+    isHeard = true;
+  }
 
   /** Holds what the server answers to the next such call, and returns a function that lets it go on. */
   function hold(call: "sessions" | "pendingRequests" | "statuses"): () => Promise<void> {
@@ -84,9 +93,8 @@ describe("A window that keeps up with its server", () => {
       const one = await child("One");
       await connect();
       window.engine.disconnect();
-      window.link.deliver();
-      await server.deleteSession(one.id);
-      window.link.drop();
+      await unheard(() => server.deleteSession(one.id));
+      assert.ok(window.engine.child(one.id));
       const goOn = hold("sessions");
       const connecting = window.engine.connect();
       await settled();
@@ -159,16 +167,18 @@ describe("A window that keeps up with its server", () => {
       await settled();
       assert.equal(task(one.id).progress?.phase, "needs-permission");
       window.engine.disconnect();
-      server.reply(one.id, "once");
-      server.begin(other.id);
-      const asked = server.ask(other.id);
-      window.link.drop();
+      await unheard(() => {
+        server.reply(one.id, "once");
+        server.begin(other.id);
+        server.ask(other.id);
+      });
+      assert.equal(task(one.id).progress?.phase, "needs-permission");
       await connect();
       assert.notEqual(task(one.id).progress?.phase, "needs-permission");
       assert.equal(task(other.id).progress?.phase, "needs-permission");
       assert.deepEqual(
-        window.engine.requests.map(({ id }) => id),
-        [asked.id],
+        window.engine.requests.map(({ sessionID }) => sessionID),
+        [other.id],
       );
     });
 
@@ -259,8 +269,9 @@ describe("A window that keeps up with its server", () => {
       await settled();
       assert.equal(task(id).status, "running");
       other.kill();
-      server.finish(id, "Done.");
-      window.link.drop();
+      await unheard(() => server.finish(id, "Done."));
+      await settled();
+      assert.equal(task(id).status, "running");
       await clock.advance(20_000);
       assert.equal(task(id).status, "completed");
     });
