@@ -20,6 +20,7 @@ describe("Isolated tasks", () => {
   let window: MemoryWindow;
   let parent: string;
   let byDefault: Isolation;
+  let notifyParent: boolean;
   /** The names of the worktrees that are there. */
   let there: Set<string>;
   let made: string[];
@@ -30,6 +31,7 @@ describe("Isolated tasks", () => {
   beforeEach(async () => {
     ({ clock, server, parent } = await newServer());
     byDefault = "worktree";
+    notifyParent = true;
     there = new Set();
     made = [];
     calls = [];
@@ -87,7 +89,7 @@ describe("Isolated tasks", () => {
         return byDefault;
       },
     };
-    window = await openWindow(server, clock, { maxDepth: 4, isolation }, ++opened, undefined, {
+    window = await openWindow(server, clock, { maxDepth: 4, notifyParent, isolation }, ++opened, undefined, {
       ...worktrees,
     });
     await settled();
@@ -132,8 +134,11 @@ describe("Isolated tasks", () => {
       assert.equal((await launch({ isolation: "folder" })).worktree, undefined);
       byDefault = "folder";
       assert.equal((await launch()).worktree, undefined);
-      assert.ok((await launch({ isolation: "worktree" })).worktree);
-      assert.deepEqual(window.engine.worktrees.directories().length, 2);
+      const other = await launch({ isolation: "worktree" });
+      assert.deepEqual(
+        window.engine.worktrees.directories(),
+        [isolated, other].map((one) => `/trees/${nameOf(one)}`),
+      );
     });
 
     it("where their parent works, unless they get one of their own, which begins with its state", async () => {
@@ -155,6 +160,47 @@ describe("Isolated tasks", () => {
       assert.deepEqual(made.at(-1), `${nameOf(fork)} from ${nameOf(source)}`);
       const other = await completed();
       assert.equal((await launch({ fork: { sourceSessionID: other.id } })).worktree, undefined);
+    });
+
+    it("like their parent if they are a fork of what works there, or in the folder", async () => {
+      const above = await completed();
+      for (const sourceSessionID of [above.id, parent]) {
+        const fork = await launch({ parentSessionID: above.id, fork: { sourceSessionID } });
+        assert.equal(fork.worktree, undefined);
+        assert.equal((await server.session(fork.id))?.directory, `/trees/${nameOf(above)}`);
+      }
+    });
+
+    it("and have their conversation copied only where its source works", async () => {
+      server.canWriteHistory = async () => false;
+      const copies = async (input: Partial<LaunchInput>): Promise<number> => {
+        const before = server.journal.length;
+        await launch(input);
+        return server.journal.slice(before).filter(({ call }) => call === "copySession").length;
+      };
+      const source = await completed();
+      const fork = { sourceSessionID: source.id };
+      assert.equal(await copies({ fork }), 0);
+      assert.equal(await copies({ fork, isolation: "folder" }), 0);
+      assert.equal(await copies({ fork, parentSessionID: source.id }), 1);
+      assert.equal(await copies({ fork, parentSessionID: source.id, isolation: "worktree" }), 0);
+    });
+
+    it("which begins with the state of another only if that can be", async () => {
+      const asked: unknown[] = [];
+      await change({
+        obstacle: async (place) => {
+          asked.push([place.from?.name, place.location]);
+          return undefined;
+        },
+      });
+      const above = await launch();
+      await launch({ parentSessionID: above.id, isolation: "worktree" });
+      const { location } = NO_ISOLATION;
+      assert.deepEqual(asked, [
+        [undefined, location],
+        [nameOf(above), location],
+      ]);
     });
 
     it("or are refused if none can be made, or the one of their parent is gone", async () => {
@@ -219,6 +265,23 @@ describe("Isolated tasks", () => {
       });
     });
 
+    it("is read once when they end even if nobody is notified, but not at a connect", async () => {
+      let reads = 0;
+      notifyParent = false;
+      await change({
+        changes: async () => {
+          reads++;
+          return CHANGES;
+        },
+      });
+      const { id } = await completed();
+      assert.equal(reads, 1);
+      await change({});
+      assert.equal(reads, 1);
+      assert.deepEqual((await window.engine.output(id)).changes, CHANGES);
+      assert.equal(reads, 2);
+    });
+
     it("can't be read is tried again by the next who asks", async () => {
       let fails = true;
       await change({
@@ -259,6 +322,52 @@ describe("Isolated tasks", () => {
       assert.ok(there.has(nameOf(ended)) && there.has(nameOf(running)));
     });
 
+    it("is brought back whole, whosever version of each file was taken", async () => {
+      const ended = await completed();
+      await work().bringBack(
+        ended.id,
+        plan("a.ts", "b.ts"),
+        [
+          { path: "a.ts", take: "agents" },
+          { path: "b.ts", take: "mine" },
+        ],
+        [],
+      );
+      assert.equal(task(ended.id).worktree?.outcome, "broughtBack");
+    });
+
+    it("stays if more of it appears while it is brought back, and the server keeps it if that was before", async () => {
+      const ended = await completed();
+      const answers = [false, true, false];
+      await change({ isAsPlanned: async () => answers.shift() ?? true });
+      const released = (): number => server.journal.filter(({ call }) => call === "releaseDirectory").length;
+      for (const expected of [0, 1]) {
+        await work().bringBack(ended.id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
+        assert.equal(released(), expected);
+        assert.equal(task(ended.id).worktree?.outcome, undefined);
+        assert.ok(there.has(nameOf(ended)));
+      }
+    });
+
+    it("was brought back while the server was gone is completed at the next connect, after a refusal never", async () => {
+      const { releaseDirectory } = server;
+      const bringBack = async (id: string, reason: "unreachable" | "refused"): Promise<void> => {
+        server.releaseDirectory = () => Promise.reject(new ServerFailure("POST", reason, "Not now."));
+        await work().bringBack(id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
+        server.releaseDirectory = releaseDirectory;
+        assert.match(window.log.join("\n"), /^Couldn't remove the worktree of task \S+: Not now\.$/m);
+        assert.ok(there.has(nameOf(task(id))));
+      };
+      const gone = await completed();
+      await bringBack(gone.id, "unreachable");
+      assert.equal(task(gone.id).worktree?.outcome, "broughtBack");
+      const refused = await completed();
+      await bringBack(refused.id, "refused");
+      assert.equal(task(refused.id).worktree?.outcome, undefined);
+      await change({});
+      assert.deepEqual([...there], [nameOf(refused)]);
+    });
+
     it("is made a branch with the description as its message", async () => {
       const ended = await completed();
       await work().createBranch(ended.id, "fix");
@@ -270,6 +379,7 @@ describe("Isolated tasks", () => {
       const running = await launch();
       await work().createBranch(running.id, "other");
       assert.ok(there.has(nameOf(running)));
+      assert.deepEqual(window.log, []);
     });
 
     it("is discarded, and comes back", async () => {
@@ -298,12 +408,61 @@ describe("Isolated tasks", () => {
       await assert.rejects(work().remove(running.id), refusal);
       server.finish(below.id, "Done.");
       await settled();
+      const child = await server.createSession({ title: "Look", parentID: running.id, agent: "general" });
+      await server.prompt(child.id, { messageID: "msg_child", agent: "general", parts: [{ text: "Look." }] });
+      await assert.rejects(work().remove(running.id), refusal);
+      server.finish(child.id, "Done.");
+      await settled();
       const { isWorkingIn } = server;
       server.isWorkingIn = async () => true;
       await assert.rejects(work().remove(running.id), refusal);
       server.isWorkingIn = isWorkingIn;
       await work().remove(running.id);
       assert.ok(!there.has(nameOf(running)));
+    });
+
+    it("stays where it is if it is still there, or was never decided on", async () => {
+      const ended = await completed();
+      const written = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
+      const before = written();
+      calls = [];
+      await work().remake(ended.id);
+      assert.deepEqual(calls, []);
+      await work().remove(ended.id);
+      await work().remake(ended.id);
+      assert.deepEqual(calls, [`remove ${nameOf(ended)}`, `remake ${nameOf(ended)}`]);
+      assert.equal(written(), before);
+    });
+
+    it("can be decided on again once a subtask's notice has woken its task, if it is there", async () => {
+      const { remove } = worktrees;
+      const { prompt } = server;
+      for (const isGone of [false, true]) {
+        const above = await launch();
+        const below = await launch({
+          parentSessionID: above.id,
+          launchedBy: "agent",
+          isolation: "worktree",
+        });
+        await clock.advance(1_000);
+        server.finish(above.id, "I wait.");
+        await settled();
+        await change({ remove: async () => undefined });
+        await work().createBranch(above.id, "fix");
+        assert.equal(task(above.id).worktree?.outcome, "branched");
+        server.prompt = (id, sent) => {
+          if (isGone) there.delete(nameOf(above));
+          return prompt.call(server, id, sent);
+        };
+        server.finish(below.id, "Found it.");
+        await settled();
+        server.prompt = prompt;
+        assert.equal(task(above.id).status, "resumed");
+        assert.equal(task(above.id).worktree?.outcome, isGone ? "branched" : undefined);
+        assert.equal(nameOf(task(above.id)), nameOf(above));
+        server.finish(above.id, "It is in the cart.");
+        await change({ remove });
+      }
     });
 
     it("keeps its session from being deleted until it was decided on", async () => {
@@ -335,6 +494,30 @@ describe("Isolated tasks", () => {
       there.add(nameOf(discarded));
       await change({});
       assert.equal(task(discarded.id).worktree?.outcome, undefined);
+    });
+
+    it("was decided on, but whose worktree can't be removed, is left for the next connect", async () => {
+      const ended = await completed();
+      await work().discard(ended.id);
+      there.add(nameOf(ended));
+      server.saveRecord = () => Promise.reject(new ServerFailure("PATCH", "unreachable", "Gone away."));
+      await change({});
+      assert.deepEqual(
+        window.log.filter((line) => line.includes("worktree")),
+        [`Couldn't store what became of the worktree of ${shortID(ended.id)}: Gone away.`],
+      );
+      assert.equal(task(ended.id).worktree?.outcome, undefined);
+    });
+
+    it("is written only if it has changed, even if another folder has no repository", async () => {
+      const ended = await completed();
+      const written = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
+      const before = written();
+      await change({ takeUp: async (all) => new Map(all.map(({ name, base }) => [name, base])) });
+      await change({ takeUp: () => Promise.reject(new Error("No repository.")) });
+      assert.equal(written(), before);
+      assert.equal(task(ended.id).worktree?.base, "base");
+      assert.deepEqual(window.log, []);
     });
 
     it("gets the base that Git knows, after a process was killed while the folder's state was taken in", async () => {

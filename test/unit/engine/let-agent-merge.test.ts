@@ -15,10 +15,12 @@ describe("Letting the agent merge", () => {
   const text = { path: "a.txt", conflict: "content", isBinary: false } as const;
   let prompts: string[];
   let taken: number;
+  let noted: object[];
 
   beforeEach(() => {
     prompts = [];
     taken = 0;
+    noted = [];
   });
 
   function merge(plan: BringBackPlan): Promise<unknown> {
@@ -30,16 +32,43 @@ describe("Letting the agent merge", () => {
         requireOwn: () => ({ name: "work" }),
         requireFor: () => Promise.resolve(),
         released: (_: unknown, use: (worktree: object) => Promise<unknown>) => use({}),
-        noteNow: () => Promise.resolve(),
+        noteNow: (_: unknown, facts: object) => Promise.resolve(void noted.push(facts)),
       },
       resume: { requireResumable: () => undefined, run: (_: string, prompt: string) => prompts.push(prompt) },
     };
     return new WorktreeWork(parts as unknown as Parts).letAgentMerge("ses_a", plan);
   }
 
-  it("is refused if no conflict can be merged as text", async () => {
-    await assert.rejects(merge(planOf(picture, link)), /None of the files in conflict can be merged as text/);
+  it("is refused if no conflict can be merged as text, whatever else there is", async () => {
+    const clean = { ...text, path: "clean.txt", conflict: undefined };
+    for (const files of [
+      [picture, link],
+      [picture, clean],
+    ])
+      await assert.rejects(merge(planOf(...files)), {
+        code: "invalid-argument",
+        message: "None of the files in conflict can be merged as text. Choose whose version to use instead.",
+      });
     assert.deepEqual([taken, prompts], [0, []]);
+  });
+
+  it("takes the folder's state in, also without conflicts", async () => {
+    await merge(planOf({ ...text, conflict: undefined }));
+    assert.deepEqual([noted, prompts.length], [[{ base: "base 1" }], 1]);
+  });
+
+  it("says what happened, and what to do", async () => {
+    await merge(planOf(text, { ...text, path: "b.txt", conflict: "deleted-by-agent" }, picture));
+    const intro =
+      "While you worked, the user changed the folder that your worktree was made from. Its present state has been merged into your worktree, but these files are in conflict:";
+    const list = "- a.txt (both sides changed the same part)\n- b.txt (you deleted it, the user changed it)";
+    const task =
+      'Where both sides changed the same lines, the file contains conflict markers: the side "Your changes" is the user\'s, the side "Changes by the agent" is yours. Resolve every conflict so that both intentions are kept, remove all markers, and check that the result works. Then say how you resolved each one.';
+    const left =
+      "These files are in conflict, too, but can't be merged as text. They are still as you left them; leave them so, as the user will decide on them:";
+    assert.equal(prompts[0], [intro, list, task, left, "- picture.bin"].join("\n\n"));
+    await merge(planOf(text));
+    assert.equal(prompts[1], [intro, list.split("\n")[0], task].join("\n\n"));
   });
 
   it("asks to leave the files on which only the user can decide", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Span } from "../../../src/engine/task.ts";
+import type { PendingRequest } from "../../../src/engine/server-model.ts";
+import { shortID, type Span } from "../../../src/engine/task.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
@@ -86,6 +87,61 @@ describe("the past times of tasks", () => {
     await window.engine.connect();
     await settled();
     assert.deepEqual(spans(window, id), [["wait", 0, 5]]);
+  });
+
+  it("begin when the first of several requests was made", async () => {
+    const window = await open();
+    const id = await launch(window);
+    server.ask(id);
+    await clock.advance(2 * MINUTE);
+    const other = server.ask(id);
+    await clock.advance(MINUTE);
+    await server.answer(other, { type: "permission", reply: "once" });
+    await settled();
+    for (const request of await server.pendingRequests())
+      await server.answer(request, { type: "permission", reply: "once" });
+    await settled();
+    assert.deepEqual(spans(window, id), [["wait", 0, 3]]);
+  });
+
+  it("begin when they are seen if the ID of the request holds no time", async () => {
+    const window = await open();
+    const id = await launch(window);
+    await clock.advance(MINUTE);
+    const request: PendingRequest = {
+      type: "permission",
+      id: "per_00000000000000000000000000",
+      sessionID: id,
+      permission: "bash",
+      patterns: ["*"],
+      always: ["*"],
+      metadata: {},
+    };
+    server.emit({ type: "request-asked", request });
+    await clock.advance(MINUTE);
+    server.emit({ type: "request-closed", sessionID: id, requestID: request.id });
+    await settled();
+    assert.deepEqual(spans(window, id), [["wait", 1, 2]]);
+  });
+
+  it("are lost without harm with a deleted session, or if they can't be stored", async () => {
+    const window = await open();
+    const id = await launch(window);
+    server.ask(id);
+    await settled();
+    const { saveRecord } = server;
+    server.saveRecord = () => Promise.reject(new Error("Full."));
+    server.reply(id, "once");
+    await settled();
+    assert.deepEqual(window.log, [`Couldn't store that task ${shortID(id)} waited: Full.`]);
+    server.saveRecord = saveRecord;
+    const other = await launch(window);
+    server.ask(other);
+    await settled();
+    await server.deleteSession(other);
+    await settled();
+    assert.equal(window.engine.get(other), undefined);
+    assert.deepEqual(window.log.slice(1), [`The session of task ${shortID(other)} is gone.`]);
   });
 
   it("end with the task if it ends while it waits", async () => {

@@ -4,9 +4,9 @@ import { promptText } from "../../support/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { type MemoryWindow, openWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, openWindow, storedRecord } from "../../support/memory-window.ts";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
-import type { Task } from "../../../src/engine/task.ts";
+import { shortID, type Task } from "../../../src/engine/task.ts";
 
 describe("A completed task that a subtask's notice wakes", () => {
   let clock: ManualClock;
@@ -81,6 +81,93 @@ describe("A completed task that a subtask's notice wakes", () => {
     await settled();
     assert.equal((await window.engine.output(above)).result, "It is in the cart.");
     assert.match((await told()).at(-1) ?? "", /It is in the cart\./);
+  });
+
+  it("isn't taken to go on because someone else asks something in its session", async () => {
+    server.finish(below, "Found it.");
+    await settled();
+    server.finish(above, "It is in the cart.");
+    await settled();
+    await clock.advance(1_000);
+    const record = await storedRecord(server, above);
+    await server.prompt(above, { messageID: "msg_other", agent: "build", parts: [{ text: "What is it?" }] });
+    await settled();
+    server.finish(above, "A cart.");
+    await settled();
+    assert.deepEqual(await storedRecord(server, above), record);
+  });
+
+  describe("is found by the next window", () => {
+    /** Its window has crashed before it saw what the notice woke. */
+    async function reopen(): Promise<readonly string[]> {
+      window.kill();
+      server.begin(above);
+      await clock.advance(1_000);
+      const read = server.journal.length;
+      window = await openWindow(server, clock, settings, 2);
+      await settled();
+      return server.journal
+        .slice(read)
+        .flatMap(({ call, sessionID = "" }) => (call === "messages" ? [sessionID] : []));
+    }
+
+    it("while its turn runs", async () => {
+      server.finish(below, "Found it.");
+      await settled();
+      await reopen();
+      assert.equal(window.engine.get(below)?.notice.state, "delivered");
+      assert.equal(task()?.status, "resumed");
+    });
+
+    it("if the notice was stored, but not that it is delivered", async () => {
+      const { saveRecord } = server;
+      server.saveRecord = (record) =>
+        record.id === below && record.notice.state === "delivered"
+          ? Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."))
+          : saveRecord.call(server, record);
+      server.finish(below, "Found it.");
+      await settled();
+      server.saveRecord = saveRecord;
+      assert.ok(server.running().has(above));
+      await reopen();
+      assert.equal(task()?.status, "resumed");
+    });
+
+    it("and not read if its subtasks' notices came before its end, or can't wake it", async () => {
+      server.finish(below, "Found it.");
+      await clock.advance(1_000);
+      server.finish(above, "It is in the cart.");
+      await settled();
+      await clock.advance(1_000);
+      const byUser = await window.engine.launch({
+        prompt: "Work.",
+        parentSessionID: above,
+        launchedBy: "person",
+      });
+      server.finish(byUser.id, "Found something else.");
+      await settled();
+      assert.equal(window.engine.get(byUser.id)?.notice.state, "delivered");
+      await server.prompt(above, {
+        messageID: "msg_other",
+        agent: "build",
+        parts: [{ text: "What is it?" }],
+      });
+      assert.deepEqual(await reopen(), []);
+      assert.equal(task()?.status, "completed");
+    });
+  });
+
+  it("shows its own requests only", async () => {
+    const other = await launch(parent);
+    server.ask(other);
+    server.finish(below, "Found it.");
+    await settled();
+    server.begin(above);
+    await settled();
+    assert.deepEqual(
+      [task()?.progress?.phase, window.engine.get(other)?.progress?.phase],
+      ["starting", "needs-permission"],
+    );
   });
 
   it("is not woken if it has no room for another turn: the notice is only stored", async () => {
@@ -197,8 +284,26 @@ describe("A completed task that a subtask's notice wakes", () => {
     });
 
     it("is followed later", async () => {
+      assert.deepEqual(
+        window.log.filter((line) => line.startsWith("Couldn't follow")),
+        [`Couldn't follow task ${shortID(above)}, which goes on: Full.`],
+      );
       await clock.advance(5_000);
       assert.equal(task()?.status, "resumed");
+    });
+
+    it("is tried once every five seconds, however often that fails, and no more once the window is closed", async () => {
+      isBroken = true;
+      const tries = (): number => window.log.filter((line) => line.startsWith("Couldn't follow")).length;
+      const { info } = (await server.messages(above)).at(-1) ?? assert.fail();
+      for (let times = 0; times < 3; times++) server.emit({ type: "message-changed", info });
+      await settled();
+      assert.equal(tries(), 4);
+      await clock.advance(5_000);
+      assert.equal(tries(), 5);
+      window.engine.dispose();
+      await clock.advance(20_000);
+      assert.equal(tries(), 5);
     });
 
     it("is found at a reconnect, even if the subtask was deleted", async () => {

@@ -174,6 +174,19 @@ describe("The setup of a worktree", () => {
       await launch(parent, "folder");
     });
 
+    it("keeps a removed worktree from being made again, but brings back what was discarded", async () => {
+      Object.assign(setup, { isAllowed: true });
+      const id = await completed();
+      const { length } = signals;
+      Object.assign(setup, { isAllowed: false });
+      await window.engine.worktreeWork.remove(id);
+      await assert.rejects(window.engine.worktreeWork.remake(id), { code: "setup-not-allowed" });
+      await assert.rejects(window.engine.resume(id, "More."), { code: "worktree-gone" });
+      await window.engine.worktreeWork.undoDiscard(id, "refs/discarded");
+      await window.engine.resume(id, "More.");
+      assert.equal(signals.length, length);
+    });
+
     it("fails a task that waits for it if it was taken back after the launch", async () => {
       Object.assign(setup, { isAllowed: true });
       const { id } = await launch(parent);
@@ -185,6 +198,31 @@ describe("The setup of a worktree", () => {
       assert.equal(window.engine.get(id)?.error?.name, "SetupFailed");
       assert.match(window.engine.get(id)?.error?.message ?? "", /isn't allowed yet: npm ci/);
     });
+  });
+
+  it("does not run again for a worktree that is still there", async () => {
+    const id = await completed();
+    await window.engine.worktreeWork.remake(id);
+    assert.equal(signals.length, 1);
+  });
+
+  it("is left out if the setting has gone meanwhile", async () => {
+    const { id } = await launch(parent);
+    await settled();
+    window.kill();
+    window = await openWindow(
+      server,
+      clock,
+      { isolation: { ...isolation, setup: undefined } },
+      2,
+      undefined,
+      worktrees,
+    );
+    await settled();
+    assert.equal(signals.length, 1);
+    server.finish(id, "Done.");
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "completed");
   });
 
   describe("that is running", () => {
@@ -209,6 +247,7 @@ describe("The setup of a worktree", () => {
         if (early) abort.abort();
         const making = window.engine.worktreeWork.remake(id, abort.signal);
         await settled();
+        assert.equal(signals.at(-1)?.aborted, early);
         abort.abort();
         assert.ok(signals.at(-1)?.aborted);
         finishSetup();
