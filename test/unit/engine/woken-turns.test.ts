@@ -4,9 +4,10 @@ import { promptText } from "../../support/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
-import { type MemoryWindow, openWindow, storedRecord } from "../../support/memory-window.ts";
+import { type MemoryWindow, memoryWindow, openWindow, storedRecord } from "../../support/memory-window.ts";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
-import { shortID, type Task } from "../../../src/engine/task.ts";
+import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
+import { answer } from "./builders.ts";
 
 describe("A completed task that a subtask's notice wakes", () => {
   let clock: ManualClock;
@@ -16,6 +17,8 @@ describe("A completed task that a subtask's notice wakes", () => {
   let parent: string;
   let above: string;
   let below: string;
+  /** Whether events get lost. */
+  let deaf: boolean;
 
   const launch = async (parentSessionID: string): Promise<string> =>
     (await window.engine.launch({ prompt: "Work.", parentSessionID, launchedBy: "agent" })).id;
@@ -31,7 +34,10 @@ describe("A completed task that a subtask's notice wakes", () => {
     settings = { maxDepth: 2 };
     server = new MemoryServer({ now: () => clock.now() });
     parent = (await server.createSession({ title: "Parent", agent: "build" })).id;
-    window = await openWindow(server, clock, settings);
+    deaf = false;
+    window = memoryWindow(server, clock, settings);
+    server.onEvent(() => (deaf ? window.link.drop() : window.link.deliver()));
+    await window.engine.connect();
     above = await launch(parent);
     below = await launch(above);
     await clock.advance(60_000);
@@ -98,11 +104,24 @@ describe("A completed task that a subtask's notice wakes", () => {
   });
 
   describe("is found by the next window", () => {
-    /** Its window has crashed before it saw what the notice woke. */
+    /** The notice is stored, but the turn that it wakes begins only once the window has crashed. */
+    async function wakeUnseen(end: () => unknown = () => server.finish(below, "Found it.")): Promise<void> {
+      const { prompt } = server;
+      server.prompt = (id, sent) =>
+        prompt.call(server, id, { ...sent, noReply: sent.noReply || id === above });
+      await end();
+      await settled();
+      server.prompt = prompt;
+      window.kill();
+      const asked = server.stored(above).findLast(({ info }) => info.role === "user");
+      await server.prompt(above, { messageID: asked?.info.id ?? "", agent: "general", parts: [] });
+      assert.ok(server.running().has(above));
+      await clock.advance(1_000);
+    }
+
+    /** The sessions whose messages the next window reads. */
     async function reopen(): Promise<readonly string[]> {
       window.kill();
-      server.begin(above);
-      await clock.advance(1_000);
       const read = server.journal.length;
       window = await openWindow(server, clock, settings, 2);
       await settled();
@@ -111,26 +130,65 @@ describe("A completed task that a subtask's notice wakes", () => {
         .flatMap(({ call, sessionID = "" }) => (call === "messages" ? [sessionID] : []));
     }
 
+    const failing =
+      (isIt: (record: TaskRecord) => boolean, real: MemoryServer["saveRecord"]) => (record: TaskRecord) =>
+        isIt(record)
+          ? Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."))
+          : real.call(server, record);
+
     it("while its turn runs", async () => {
-      server.finish(below, "Found it.");
-      await settled();
+      await wakeUnseen();
+      assert.equal((await storedRecord(server, above)).status, "completed");
       await reopen();
       assert.equal(window.engine.get(below)?.notice.state, "delivered");
       assert.equal(task()?.status, "resumed");
     });
 
-    it("if the notice was stored, but not that it is delivered", async () => {
+    it("if it isn't stored that the notice is delivered, even if that can't be found out now", async () => {
+      const { saveRecord, messages } = server;
+      server.saveRecord = failing(
+        ({ id, notice }) => id === below && notice.state === "delivered",
+        saveRecord,
+      );
+      await wakeUnseen(() => window.engine.cancel(below, "person"));
+      server.saveRecord = saveRecord;
+      assert.equal((await storedRecord(server, below)).notice.state, "pending");
+      let reads = 0;
+      server.messages = (id, limit) =>
+        id === above && ++reads > 1 ? Promise.reject(new Error("Broken.")) : messages.call(server, id, limit);
+      await reopen();
+      assert.equal(window.engine.get(below)?.notice.state, "pending");
+      assert.equal(task()?.status, "resumed");
+    });
+
+    it("but no turn that is over, though it isn't stored that the notice is delivered", async () => {
       const { saveRecord } = server;
-      server.saveRecord = (record) =>
-        record.id === below && record.notice.state === "delivered"
-          ? Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."))
-          : saveRecord.call(server, record);
+      server.saveRecord = failing(
+        ({ id, notice }) => id === below && notice.state === "delivered",
+        saveRecord,
+      );
       server.finish(below, "Found it.");
       await settled();
+      server.useTool(above);
+      await clock.advance(1_000);
+      server.finish(above, "It is in the cart.");
+      await settled();
+      const record = await storedRecord(server, above);
+      assert.equal(record.resumeCount, 1);
       server.saveRecord = saveRecord;
-      assert.ok(server.running().has(above));
       await reopen();
-      assert.equal(task()?.status, "resumed");
+      assert.equal(window.engine.get(below)?.notice.state, "delivered");
+      assert.deepEqual((await storedRecord(server, above)).resumeCount, 1);
+      assert.equal(task()?.status, "completed");
+    });
+
+    it("but no turn that ended in the moment in which the notice arrived", async () => {
+      server.finish(below, "Found it.");
+      await settled();
+      server.finish(above, "It is in the cart.");
+      await settled();
+      await reopen();
+      assert.deepEqual([task()?.status, task()?.resumeCount], ["completed", 1]);
     });
 
     it("and not read if its subtasks' notices came before its end, or can't wake it", async () => {
@@ -139,6 +197,12 @@ describe("A completed task that a subtask's notice wakes", () => {
       server.finish(above, "It is in the cart.");
       await settled();
       await clock.advance(1_000);
+      // An empty set of expected notices is left.
+      window.engine.disconnect();
+      const read = server.journal.length;
+      await window.engine.connect();
+      await settled();
+      assert.ok(!server.journal.slice(read).some(({ call }) => call === "messages"));
       const byUser = await window.engine.launch({
         prompt: "Work.",
         parentSessionID: above,
@@ -155,6 +219,89 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.deepEqual(await reopen(), []);
       assert.equal(task()?.status, "completed");
     });
+
+    it("and not read if it has failed", async () => {
+      const failed = await launch(parent);
+      const part = await launch(failed);
+      server.end(failed, { type: "failed", error: { name: "APIError", message: "Bad." } });
+      await clock.advance(1_000);
+      server.finish(part, "Found it.");
+      await settled();
+      assert.equal(window.engine.get(part)?.notice.state, "delivered");
+      assert.ok(!(await reopen()).includes(failed));
+    });
+  });
+
+  it("is found by a window that heard nothing of it when its notice is tried again", async () => {
+    const { prompt } = server;
+    server.prompt = async (id, sent) => {
+      // It is stored, and answered, but there is no answer, and no event either.
+      await prompt.call(server, id, sent);
+      if (id !== above) return;
+      server.prompt = prompt;
+      throw new ServerFailure("prompt", "refused", "Overloaded.", 500);
+    };
+    server.finish(below, "Found it.");
+    deaf = true;
+    await settled();
+    deaf = false;
+    assert.ok(server.running().has(above));
+    assert.equal(task()?.status, "completed");
+    await clock.advance(1_000);
+    assert.equal(task()?.status, "resumed");
+  });
+
+  it("goes on once for each notice, and not for what else happens in its session", async () => {
+    const other = await launch(above);
+    const { prompt } = server;
+    server.prompt = (id, sent) => prompt.call(server, id, { ...sent, noReply: true });
+    server.finish(below, "Found it.");
+    await settled();
+    await clock.advance(1_000);
+    server.finish(other, "Found more.");
+    await settled();
+    server.prompt = prompt;
+    const notices = server
+      .stored(above)
+      .flatMap(({ info }) => (info.role === "user" ? [info.id] : []))
+      .slice(-2);
+    const begin = async (id: string, parentID: string): Promise<void> => {
+      await clock.advance(1_000);
+      const { info } = answer({ id, parentID, sessionID: above, created: clock.now() });
+      server.apply({ type: "message-changed", info });
+      server.emit({ type: "message-changed", info });
+      await settled();
+    };
+    const end = async (id: string, parentID: string): Promise<void> => {
+      await clock.advance(1_000);
+      const now = clock.now();
+      const { info } = answer({
+        ...{ id, parentID, sessionID: above, created: now, completed: now, finish: "end" },
+      });
+      server.apply({ type: "message-changed", info });
+      server.emit({ type: "message-changed", info });
+      await settled();
+    };
+    for (const [at, parentID] of notices.entries()) {
+      await begin(`msg_answer${at}`, parentID);
+      assert.deepEqual([task()?.status, task()?.resumeCount], ["resumed", at + 1]);
+      await end(`msg_answer${at}`, parentID);
+      assert.equal(task()?.status, "completed");
+      await begin(`msg_more${at}`, parentID);
+      assert.equal(task()?.status, "completed");
+      await end(`msg_more${at}`, parentID);
+    }
+    assert.deepEqual(window.log, []);
+  });
+
+  it("is simply told if it is still at work", async () => {
+    await window.engine.resume(above, "More.");
+    server.finish(below, "Found it.");
+    await settled();
+    server.useTool(above);
+    await settled();
+    assert.deepEqual([task()?.status, task()?.resumeCount], ["resumed", 1]);
+    assert.deepEqual(window.log, []);
   });
 
   it("shows its own requests only", async () => {
