@@ -350,6 +350,37 @@ describe("the budget guard", () => {
     assert.equal(task(window, id).worked, 2 * MINUTE);
   });
 
+  it("looks every second at limits of time only", async () => {
+    const window = await open();
+    await launch(window);
+    const { pending } = clock;
+    await change(window, { taskCost: 1 });
+    assert.equal(clock.pending, pending);
+    await change(window, { taskMinutes: 10 });
+    assert.equal(clock.pending, pending + 1);
+    window.engine.disconnect();
+    await change(window, { taskMinutes: 5 });
+    assert.equal(clock.pending, 0);
+  });
+
+  it("stops nothing without a connection, and doesn't try again either", async () => {
+    const window = await open();
+    const id = await launch(window);
+    window.engine.disconnect();
+    await change(window, { taskCost: 1 });
+    await spend(id, 2);
+    assert.equal(calls("abort", id), 0);
+    server.abort = () => {
+      window.engine.disconnect();
+      return Promise.reject(new Error("not now"));
+    };
+    await window.engine.connect();
+    await settled();
+    assert.match(window.log.join(), /Couldn't stop task \w+ at its limit: not now/);
+    assert.equal(clock.pending, 0);
+    assert.equal(outcome(window, id), "running");
+  });
+
   it("starts no timer once it is disposed while it connects", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();

@@ -465,6 +465,20 @@ describe("Isolated tasks", () => {
       }
     });
 
+    it("is no place to tell of a subtask once it is gone", async () => {
+      const above = await completed();
+      const below = await launch({
+        ...{ parentSessionID: above.id, launchedBy: "agent", isolation: "worktree" },
+      });
+      await work().remove(above.id);
+      server.finish(below.id, "Found it.");
+      await settled();
+      assert.deepEqual(task(below.id).notice, {
+        state: "skipped",
+        reason: "The worktree of the parent session no longer exists.",
+      });
+    });
+
     it("keeps its session from being deleted until it was decided on", async () => {
       const above = await completed({ isolation: "folder" });
       const ended = await completed({ parentSessionID: above.id });

@@ -175,6 +175,17 @@ describe("notices", () => {
     assert.equal(countSinceQuiet(third, [early, first, second, third]), 3);
     assert.equal(countSinceQuiet(early, [early]), 1);
     assert.equal(countSinceQuiet(third, [at(5), third]), 2);
+    // One ended as the other was launched; two were launched at once.
+    assert.equal(countSinceQuiet(third, [at(20, 50), third]), 2);
+    assert.equal(countSinceQuiet(third, [at(20, 49), third]), 1);
+    assert.equal(countSinceQuiet(first, [at(20, 20), first]), 2);
+    // One was launched long ago, and has been resumed since.
+    const resumed = { ...second, createdAt: 1, resumeCount: 1 };
+    assert.equal(countSinceQuiet(third, [early, resumed, third]), 2);
+    assert.equal(countSinceQuiet(resumed, [early, resumed]), 1);
+    // One waited for its slot when the others were launched.
+    const queued = { ...at(55, 90), createdAt: 1 };
+    assert.equal(countSinceQuiet(queued, [early, queued]), 2);
   });
 
   it("durations have at most two units", () => {

@@ -3,11 +3,13 @@ import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { NOTICE_MARK } from "../../../src/engine/notices.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
-import type { Message, Prompt } from "../../../src/engine/server-model.ts";
+import { RESULT_MARK } from "../../../src/engine/received-result.ts";
+import type { Message, Prompt, ToolPart } from "../../../src/engine/server-model.ts";
 import type { NoticeState } from "../../../src/engine/task.ts";
 import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, newServer, openWindow, storedRecord } from "../../support/memory-window.ts";
+import { answer, textPart } from "./builders.ts";
 
 describe("A parent that is told of the end of a task", () => {
   let clock: ManualClock;
@@ -95,6 +97,9 @@ describe("A parent that is told of the end of a task", () => {
     assert.deepEqual([sent[0]?.agent, sent[0]?.model], ["build", undefined]);
     await ask("msg_asks", "helper");
     server.finish(parent, "I do.");
+    // An answer may be by another agent.
+    const { info } = answer({ sessionID: parent, agent: "other", completed: clock.now(), finish: "end" });
+    server.apply({ type: "message-changed", info });
     await completed();
     assert.deepEqual([sent[0]?.agent, sent[0]?.model], ["helper", { providerID: "acme", modelID: "large" }]);
     parent = (await server.createSession({ title: "Without an agent" })).id;
@@ -239,13 +244,21 @@ describe("A parent that is told of the end of a task", () => {
       await clock.advance(10);
     }
 
-    it("is asked to answer if the server died before it did", async () => {
+    it("is asked to answer if the server died before it did, whatever there is besides", async () => {
       const { prompt } = server;
+      await ask("msg_earlier");
+      server.finish(parent, "An earlier answer.");
       // The message is stored, but its turn never begins.
       server.prompt = async (sessionID, given) =>
         prompt.call(server, sessionID, { ...given, noReply: given.noReply || sessionID === parent });
       await tellUnstored(byAgent);
       server.prompt = prompt;
+      const { model } = sent[0] ?? {};
+      await prompt.call(server, parent, {
+        ...{ messageID: "msg_later", agent: "build", model, noReply: true },
+        parts: [{ text: "More." }],
+      });
+      sent.splice(1);
       await open();
       assert.equal(sent.length, 2);
       assert.deepEqual([sent[1]?.messageID, sent[1]?.parts], [sent[0]?.messageID, []]);
@@ -266,16 +279,192 @@ describe("A parent that is told of the end of a task", () => {
     });
 
     it("isn't told again though so much has been written since that its newest messages don't show it", async () => {
-      await tellUnstored({});
-      for (let index = 0; index < 25; index++)
-        await server.prompt(parent, {
-          ...{ messageID: `msg_later${index}`, agent: "build", noReply: true },
-          parts: [{ text: "More." }],
-        });
+      for (const input of [{}, byAgent]) {
+        await tellUnstored(input);
+        for (let index = 0; index < 25; index++)
+          await server.prompt(parent, {
+            ...{ messageID: `msg_later${clock.now()}${index}`, agent: "build", noReply: true },
+            parts: [{ text: "More." }],
+          });
+        sent.length = 0;
+        await open();
+        assert.equal(sent.length, 0);
+        assert.equal((await notice(id)).state, "delivered");
+      }
+    });
+  });
+
+  it("is only read as far as it may have been told: its newest messages, if these reach back to the end", async () => {
+    const id = await launch();
+    for (let index = 0; index < 25; index++)
+      await server.prompt(parent, {
+        ...{ messageID: `msg_earlier${index}`, agent: "build", noReply: true },
+        parts: [{ text: "More." }],
+      });
+    await clock.advance(10);
+    sent.length = 0;
+    server.journal.length = 0;
+    await finish(id);
+    assert.equal(sent.length, 1);
+    assert.ok(!server.journal.some(({ call }) => call === "message"));
+  });
+
+  it("that is working costs nothing until it is idle", async () => {
+    await ask("msg_asks");
+    const id = await completed();
+    server.journal.length = 0;
+    server.emit({ type: "session-status", sessionID: parent, status: { type: "busy" } });
+    server.emit({ type: "part-changed", part: { ...textPart("So."), sessionID: parent } });
+    server.emit({ type: "heartbeat" });
+    await settled();
+    assert.deepEqual(server.journal, []);
+    assert.equal((await notice(id)).state, "pending");
+  });
+
+  it("that may have lost a message isn't told again if that can't be read, or it is gone", async () => {
+    const id = await completed();
+    const { message } = server;
+    server.message = async () => Promise.reject(new Error("Broken."));
+    window.engine.disconnect();
+    await window.engine.connect();
+    await settled();
+    assert.equal((await notice(id)).state, "delivered");
+    assert.equal(sent.length, 1);
+    let reads = 0;
+    server.message = async (...args) => {
+      reads++;
+      return message.call(server, ...args);
+    };
+    const orphan = await completed({ parentSessionID: id });
+    window.engine.disconnect();
+    const { sessions } = server;
+    server.sessions = async () => (await sessions.call(server)).filter((one) => one.id !== id);
+    await window.engine.connect();
+    await settled();
+    assert.equal((await notice(orphan)).state, "delivered");
+    assert.equal(reads, 0);
+  });
+
+  it("isn't told again by a timer once the connection is lost", async () => {
+    const id = await launch();
+    const { prompt } = server;
+    server.prompt = async () => {
+      window.engine.disconnect();
+      throw new ServerFailure("POST", "refused", "Overloaded.", 500);
+    };
+    await finish(id);
+    server.prompt = prompt;
+    assert.equal((await notice(id)).state, "pending");
+    assert.equal(clock.pending, 0);
+  });
+
+  it("is told again if the server accepts the message and stores nothing", async () => {
+    const id = await launch();
+    const { prompt } = server;
+    server.prompt = async () => undefined;
+    await finish(id);
+    await clock.advance(60_000);
+    assert.match(window.log.join("\n"), /: The server accepted the notification but didn't store it\.$/m);
+    assert.equal((await notice(id)).state, "pending");
+    server.prompt = prompt;
+    await clock.advance(60_000);
+    assert.equal((await notice(id)).state, "delivered");
+  });
+
+  it("learns that a result can no longer be read", async () => {
+    await ask("msg_asks");
+    const id = await completed();
+    const { message } = server;
+    server.message = async (sessionID, messageID) =>
+      sessionID === id ? undefined : message.call(server, sessionID, messageID);
+    server.finish(parent, "I do.");
+    await settled();
+    assert.match(
+      sent[0]?.parts[0]?.text ?? "",
+      /It can no longer be read: the session of the task was deleted\./,
+    );
+  });
+
+  describe("that waits for the task in a call", () => {
+    const call = (state: ToolPart["state"], facts: Partial<ToolPart> = {}): ToolPart => ({
+      ...{ id: "prt_call", sessionID: parent, messageID: "msg_waiting", type: "tool", callID: "call" },
+      ...{ tool: "asyncagents_output", state, ...facts },
+    });
+    const running = (id: string) => ({ status: "running", input: { task_id: id }, start: 1 }) as const;
+    const returned = (metadata: Readonly<Record<string, unknown>>) =>
+      ({ status: "completed", input: {}, output: "", title: "", start: 1, end: 2, metadata }) as const;
+
+    /** The parent's answer, with this call. */
+    function answers(part: ToolPart): void {
+      const { info } = answer({ id: "msg_waiting", sessionID: parent, created: clock.now() });
+      server.apply({ type: "message-changed", info });
+      server.apply({ type: "part-changed", part });
+    }
+
+    beforeEach(async () => {
+      await ask("msg_asks");
+    });
+
+    it("is told nothing that the call returned, and otherwise when it returns", async () => {
+      for (const received of [true, false]) {
+        const id = await launch(byAgent);
+        sent.length = 0;
+        answers(call(running(id)));
+        await finish(id);
+        assert.equal((await notice(id)).state, "pending");
+        assert.deepEqual(sent, []);
+        const endedAt = window.engine.get(id)?.endedAt;
+        const part = call(returned(received ? { [RESULT_MARK]: { taskID: id, endedAt } } : {}));
+        answers(part);
+        server.emit({ type: "part-changed", part });
+        await settled();
+        const { state, ...rest } = await notice(id);
+        assert.equal(state, received ? "skipped" : "delivered");
+        if (received)
+          assert.deepEqual(rest, { reason: "The parent received the result through asyncagents_output." });
+        assert.equal(sent.length, received ? 0 : 1);
+      }
+    });
+
+    it("is told nothing that the call returned while that was found out", async () => {
+      const id = await launch(byAgent);
       sent.length = 0;
-      await open();
-      assert.equal(sent.length, 0);
+      answers(call(running(id)));
+      const { statuses } = server;
+      server.statuses = async () => {
+        const { endedAt } = window.engine.get(id) ?? {};
+        if (endedAt === undefined) return statuses.call(server);
+        answers(call(returned({ [RESULT_MARK]: { taskID: id, endedAt } })));
+        return new Map();
+      };
+      await finish(id);
+      assert.equal((await notice(id)).state, "skipped");
+      assert.deepEqual(sent, []);
+    });
+
+    it("is told of a task whose call was left open by a dead turn", async () => {
+      const id = await launch(byAgent);
+      sent.length = 0;
+      answers(call(running(id)));
+      server.apply({ type: "session-status", sessionID: parent, status: { type: "idle" } });
+      await finish(id);
       assert.equal((await notice(id)).state, "delivered");
+      assert.equal(sent.length, 1);
+    });
+
+    it("of OpenCode's own tool is told when that returns without the result", async () => {
+      const id = await launch(byAgent);
+      sent.length = 0;
+      const facts = { tool: "task", subagent: { sessionID: id } } as const;
+      answers(call(running(id), facts));
+      await finish(id);
+      assert.equal((await notice(id)).state, "pending");
+      const part = call(returned({}), facts);
+      answers(part);
+      server.emit({ type: "part-changed", part });
+      await settled();
+      assert.equal((await notice(id)).state, "delivered");
+      assert.equal(sent.length, 1);
     });
   });
 

@@ -124,6 +124,22 @@ describe("The setup of a worktree", () => {
     assert.equal(window.engine.get(subtask)?.notice.state, "delivered");
   });
 
+  it("doesn't keep its task from being told of one that a person launched, which it needn't answer", async () => {
+    const id = await completed();
+    const { id: below } = await launch(id, "worktree");
+    await settled();
+    finishSetup();
+    await settled();
+    await window.engine.worktreeWork.remove(id);
+    const making = window.engine.worktreeWork.remake(id);
+    await settled();
+    server.finish(below, "Done.");
+    await settled();
+    assert.equal(window.engine.get(below)?.notice.state, "delivered");
+    finishSetup();
+    await making;
+  });
+
   it("doesn't keep other tasks from being launched", async () => {
     const id = await completed();
     await window.engine.worktreeWork.remove(id);
