@@ -1,5 +1,5 @@
 /*
- * Pieces of texts. Lengths are in UTF-16 units, like string lengths. No piece begins or ends with half of a surrogate
+ * Pieces of the texts that models read. Lengths are in UTF-16 units, like string lengths. No piece begins or ends with half of a surrogate
  * pair.
  */
 
@@ -19,6 +19,11 @@ export function tail(text: string, length: number): string {
 /** The text, or its first `length` units and an ellipsis. */
 export function excerpt(text: string, length: number): string {
   return text.length > length ? `${head(text, length)}…` : text;
+}
+
+/** A number of things, such as "2 files". */
+export function amount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** The text on one line: each run of whitespace becomes a space. */

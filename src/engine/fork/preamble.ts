@@ -1,6 +1,6 @@
 import type { Message, Part } from "../server-model.ts";
 import { isCut, type CutHistory, type ShortenedResult } from "./cut.ts";
-import { excerpt, head, oneLine } from "./excerpt.ts";
+import { amount, excerpt, head, oneLine } from "./excerpt.ts";
 import { callLine } from "./transcript-text.ts";
 
 /** The maximum length of a preamble, in characters. Its lists also have at most one character per inherited token. */
@@ -80,10 +80,6 @@ function numbers({
     `Not everything was inherited: ${missing.join(", ")} (about ${tokensAfter.tokens} of ${tokensBefore.tokens} tokens are here). ` +
     "Where you need what is missing, read it again: make the call once more, or look at the files."
   );
-}
-
-function amount(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function shortenedLine({ tool, input, callID, originalChars }: ShortenedResult): string {

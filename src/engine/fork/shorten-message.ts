@@ -1,5 +1,5 @@
 import type { Message, Part, TextPart } from "../server-model.ts";
-import { head, tail } from "./excerpt.ts";
+import { amount, head, tail } from "./excerpt.ts";
 import type { TokenScales } from "./token-scales.ts";
 
 /** The maximum tokens of the note, which never has more characters than this. */
@@ -69,11 +69,11 @@ function describeMissing(parts: readonly Part[], keptChars: number): string {
   const chars =
     parts.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0) - keptChars;
   const missing = [
-    [chars, "characters"],
-    [count("tool"), "tool calls"],
-    [count("file"), "files"],
+    [chars, "character"],
+    [count("tool"), "tool call"],
+    [count("file"), "file"],
   ] as const;
-  const listed = missing.flatMap(([amount, what]) => (amount > 0 ? [`${amount} ${what}`] : []));
+  const listed = missing.flatMap(([count, what]) => (count > 0 ? [amount(count, what)] : []));
   return `[… left out here: ${listed.join(", ")} …]`;
 }
 

@@ -224,7 +224,7 @@ describe("the token limit of a fork", () => {
     );
     assert.match(
       words(kept),
-      /^I begin\.\nr+\n[^]*\[… left out here: 18\d tool calls, 1 files …\][^]*I end\.$/,
+      /^I begin\.\nr+\n[^]*\[… left out here: 18\d tool calls, 1 file …\][^]*I end\.$/,
     );
     assert.ok(result.tokensAfter.tokens <= 20_000);
   });
@@ -275,7 +275,7 @@ describe("the token limit of a fork", () => {
     const result = await cut({ messages: [user("u1", "Look.", image)], limits: { maxTokens: 2_000 } });
     assert.equal(result.messages[0]?.parts[1]?.type, "file");
     const large = await cut({ messages: [user("u1", "Look.", pdf)], limits: { maxTokens: 2_000 } });
-    assert.equal(words(large.messages[0] as Message), "Look.\n[… left out here: 1 files …]");
+    assert.equal(words(large.messages[0] as Message), "Look.\n[… left out here: 1 file …]");
   });
 
   it("leaves room for older messages beside a document of the maximum size", async () => {

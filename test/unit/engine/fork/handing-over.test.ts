@@ -35,6 +35,42 @@ describe("the preamble of a fork", () => {
     assert.doesNotMatch(preamble, /in progress|Not everything|\n/);
   });
 
+  it("is one paragraph: what the agent is, what it reads, and what it has to do", async () => {
+    assert.equal(
+      forkPreamble(await cut(inheritedHistory(turns(1)))),
+      "You are a background agent that works on its own. The messages inherited from another conversation are background: they tell what was said and done before, and files may have changed since. Your task is the last prompt alone; carry it out, and do not go on with other work of that conversation.",
+    );
+    assert.equal(
+      forkPreamble(await cut(inheritedHistory(turns(1))), { sourceTitle: "Fix", carriesOn: true }),
+      "You are a background agent that works on its own. The messages so far are your own work, which stopped before it was finished; files may have changed since. A call that is said to be in progress was interrupted then.",
+    );
+  });
+
+  it("tells of messages without their middle, and how to read what is missing", async () => {
+    const messages = [user("u", `Begin. ${"x".repeat(9_000)}`)];
+    const preamble = forkPreamble(await cut(inheritedHistory(messages), 1_000));
+    assert.match(
+      preamble,
+      /\n\nNot everything was inherited: 1 message without the middle \(about \d+ of \d+ tokens are here\)\. Where you need what is missing, read it again: make the call once more, or look at the files\.$/,
+    );
+  });
+
+  it("outlines messages by the first text that says something", async () => {
+    const messages = [
+      user("u", " \n", `\n${" ".repeat(600)}${"word ".repeat(50)}`),
+      agent("a", {}, call("c")),
+      agent("b", {}, "  "),
+      user("n", "Now."),
+      agent("m", {}, "r".repeat(3_000)),
+    ];
+    const preamble = forkPreamble(await cut({ ...inheritedHistory(messages), messages }, 3_050));
+    assert.deepEqual(preamble.split("latest first:\n")[1]?.split("\n"), [
+      "- Agent:",
+      "- Agent: [Tools: read]",
+      `- User: ${"word ".repeat(24)}…`,
+    ]);
+  });
+
   it("warns against repeating calls in progress", async () => {
     const preamble = forkPreamble(await cut(inheritedHistory([...turns(1), user("u", "Fork."), inFlight])));
     assert.match(preamble, /in progress belongs to that conversation, .*do not repeat it/);
