@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { noticeID } from "../../../src/engine/notices.ts";
-import { ServerFailure } from "../../../src/engine/ports.ts";
-import { shortID, type Task } from "../../../src/engine/task.ts";
+import type { Task } from "../../../src/engine/task.ts";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer, type MemoryServerOptions } from "../../support/memory-server.ts";
-import { type MemoryWindow, openWindow, storedRecord } from "../../support/memory-window.ts";
+import { type MemoryWindow, openWindow } from "../../support/memory-window.ts";
 import { answer } from "./builders.ts";
 
 describe("The end of a task", () => {
@@ -95,20 +94,6 @@ describe("The end of a task", () => {
       assert.ok(made.indexOf("saveRecord task") < made.indexOf("prompt parent"), made.join());
       assert.equal(task(id).error?.name, "APIError");
     });
-
-    it("later if that fails, and the parent is told nevertheless", async () => {
-      const id = await launch();
-      const { saveRecord } = server;
-      server.saveRecord = () => Promise.reject(new ServerFailure("PATCH", "refused", "Full.", 500));
-      await window.engine.cancel(id, "person");
-      await settled();
-      assert.ok(window.log.includes(`Couldn't store the end of task ${shortID(id)}: Full.`));
-      assert.equal(task(id).status, "cancelled");
-      server.saveRecord = saveRecord;
-      await clock.advance(60_000);
-      const { status, notice } = await storedRecord(server, id);
-      assert.deepEqual([status, notice.state], ["cancelled", "delivered"]);
-    });
   });
 
   describe("has a notice", () => {
@@ -156,28 +141,7 @@ describe("The end of a task", () => {
       return notice.state === "skipped" ? notice.reason : undefined;
     };
 
-    it("unless its parent stopped it, or was stopped with it, or the settings say so", async () => {
-      const [byAgent, byPerson] = [await launch(), await launch()];
-      await window.engine.cancel(byAgent, "agent");
-      await window.engine.cancel(byPerson, "person");
-      assert.deepEqual(
-        [skipped(byAgent), skipped(byPerson)],
-        ["The parent cancelled the task itself.", undefined],
-      );
-      const above = await launch();
-      const below = await launch({ parentSessionID: above, launchedBy: "agent" });
-      await window.engine.cancel(above, "person");
-      assert.equal(skipped(below), "The parent was stopped too.");
-      settings.notifyParent = false;
-      window.kill();
-      window = await openWindow(server, clock, settings, 2);
-      const [ofUser, ofAgent] = [await launch(), await launch({ launchedBy: "agent" })];
-      for (const id of [ofUser, ofAgent]) server.finish(id, "Done.");
-      await settled();
-      assert.deepEqual([skipped(ofUser), skipped(ofAgent)], ["Turned off in the settings.", undefined]);
-    });
-
-    it("if it was complete by the time it was stopped", async () => {
+    it("also if an agent stopped it, and it was complete by then", async () => {
       const { abort } = server;
       server.abort = async (sessionID) => {
         if (server.running().has(sessionID)) server.finish(sessionID, "Done.");
@@ -246,99 +210,54 @@ describe("The end of a task", () => {
         [task(fork).promptMessageID],
       );
     });
-
-    it("is refused for a task that has ended", async () => {
-      const id = await launch();
-      server.finish(id, "Done.");
-      await settled();
-      await assert.rejects(window.engine.cancel(id, "person"), { code: "wrong-status" });
-      assert.equal(aborts(id), 0);
-    });
   });
 
-  describe("that was stopped", () => {
+  it("that completed isn't made to stop what is written after it", async () => {
+    const id = await launch();
+    server.finish(id, "Done.");
+    await settled();
+    const { promptMessageID: parentID } = task(id);
+    server.emit({ type: "message-changed", info: answer({ sessionID: id, parentID }).info });
+    await settled();
+    assert.equal(aborts(id), 0);
+  });
+
+  describe("by a command, after which the connection was lost", () => {
     let id: string;
 
     beforeEach(async () => {
       id = await launch();
       await window.engine.cancel(id, "agent");
       await settled();
+      window.engine.disconnect();
       server.journal.length = 0;
     });
 
-    it("is repeated if its turn begins late, and for no other message", async () => {
-      const { promptMessageID: parentID } = task(id);
-      const emit = async (facts: Parameters<typeof answer>[0]): Promise<void> => {
-        server.emit({ type: "message-changed", info: answer({ sessionID: id, parentID, ...facts }).info });
-        await settled();
-      };
-      await emit({ completed: clock.now() });
-      await emit({ parentID: "msg_other" });
+    async function reconnect(): Promise<void> {
+      await window.engine.connect();
+      await settled();
+    }
+
+    it("takes no reading of the conversation if nothing runs there", async () => {
+      await reconnect();
+      assert.ok(!server.journal.some(({ call, sessionID }) => call === "messages" && sessionID === id));
+    });
+
+    it("isn't repeated in an empty conversation", async () => {
+      await server.writeHistory(id, []);
+      server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
+      await reconnect();
       assert.equal(aborts(id), 0);
-      await emit({});
-      assert.equal(aborts(id), 1);
+      assert.deepEqual(window.log, []);
     });
 
-    it("is left alone if the turn is of a task that completed", async () => {
-      const other = await launch();
-      server.finish(other, "Done.");
-      await settled();
-      const { promptMessageID: parentID } = task(other);
-      server.emit({ type: "message-changed", info: answer({ sessionID: other, parentID }).info });
-      await settled();
-      assert.equal(aborts(other), 0);
-    });
-
-    it("logs that it can't be repeated", async () => {
-      const { promptMessageID: parentID } = task(id);
-      server.abort = () => Promise.reject(new Error("Not now."));
-      server.emit({ type: "message-changed", info: answer({ sessionID: id, parentID }).info });
-      await settled();
-      assert.deepEqual(window.log, [`Couldn't stop task ${shortID(id)}: Not now.`]);
-    });
-
-    describe("while there was no connection", () => {
-      beforeEach(() => window.engine.disconnect());
-
-      async function reconnect(): Promise<void> {
-        server.journal.length = 0;
-        await window.engine.connect();
-        await settled();
-      }
-
-      it("is repeated at the next connect if its turn has begun since", async () => {
-        server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
-        await reconnect();
-        assert.equal(aborts(id), 1);
-      });
-
-      it("is not repeated if someone else asked something there, or nothing runs", async () => {
-        await reconnect();
-        assert.ok(!server.journal.some(({ call, sessionID }) => call === "messages" && sessionID === id));
-        window.engine.disconnect();
-        await clock.advance(10);
-        await server.prompt(id, { messageID: "msg_other", agent: "build", parts: [{ text: "And?" }] });
-        assert.ok(server.running().has(id));
-        await reconnect();
-        assert.equal(aborts(id), 0);
-      });
-
-      it("is not repeated in an empty conversation", async () => {
-        await server.writeHistory(id, []);
-        server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
-        await reconnect();
-        assert.equal(aborts(id), 0);
-        assert.deepEqual(window.log, []);
-      });
-
-      it("logs that it can't be read", async () => {
-        const { messages } = server;
-        server.messages = (sessionID, limit) =>
-          sessionID === id ? Promise.reject(new Error("Broken.")) : messages.call(server, sessionID, limit);
-        server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
-        await reconnect();
-        assert.deepEqual(window.log, ["Couldn't read whether a stopped task began late: Broken."]);
-      });
+    it("logs that the conversation can't be read", async () => {
+      const { messages } = server;
+      server.messages = (sessionID, limit) =>
+        sessionID === id ? Promise.reject(new Error("Broken.")) : messages.call(server, sessionID, limit);
+      server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
+      await reconnect();
+      assert.deepEqual(window.log, ["Couldn't read whether a stopped task began late: Broken."]);
     });
   });
 });
