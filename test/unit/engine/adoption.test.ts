@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Task } from "../../../src/engine/task.ts";
+import { shortID, type Task } from "../../../src/engine/task.ts";
+import { RECORD_KEY } from "../../../src/opencode/record-codec.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer, type Ending } from "../../support/memory-server.ts";
 import { promptText } from "../../support/engine.ts";
@@ -177,10 +178,79 @@ describe("Adoption", () => {
 
   it("is refused for a session without a prompt, a root and an unknown session; nothing is written", async () => {
     const empty = await session("Empty", parent);
-    await assert.rejects(adopt(empty), { code: "wrong-status" });
-    await assert.rejects(adopt(parent), { code: "unknown-session" });
-    await assert.rejects(adopt("ses_none"), { code: "unknown-session" });
+    await assert.rejects(adopt(empty), {
+      code: "wrong-status",
+      message: `Subagent ${shortID(empty)} has no prompt yet. Adopt it when it is running.`,
+    });
+    await assert.rejects(adopt(parent), {
+      code: "unknown-session",
+      message: `Can't adopt session ${shortID(parent)} because it has no parent session. Only subagents can be adopted.`,
+    });
+    const unknown = (id: string) => ({
+      code: "unknown-session",
+      message: new RegExp(`^(?!Can't adopt).*${shortID(id)}`),
+    });
+    await assert.rejects(adopt("ses_none"), unknown("ses_none"));
     assert.equal(writes(), 0);
+    const gone = await working();
+    server.saveRecord = async () => undefined;
+    await assert.rejects(adopt(gone), unknown(gone));
+  });
+
+  it("is refused for a session whose record can't be read, with the reason", async () => {
+    const id = await working();
+    const known = server.known().find((one) => one.id === id) ?? assert.fail();
+    server.put(known, { [RECORD_KEY]: { version: 99 } });
+    await settled();
+    await assert.rejects(adopt(id), {
+      code: "unavailable",
+      message: new RegExp(`^Can't adopt session ${shortID(id)} because it already has a task record\\. .+`),
+    });
+    assert.equal(writes(), 0);
+  });
+
+  it("takes agent and model from the session, or else from its prompt", async () => {
+    const [ofSession, ofPrompt] = [
+      { providerID: "acme", modelID: "small" },
+      { providerID: "acme", modelID: "large" },
+    ];
+    for (const [given, expected] of [
+      [{ agent: "helper", model: ofSession }, ["helper", ofSession]],
+      [{}, ["general", ofPrompt]],
+    ] as const) {
+      const { id } = await server.createSession({ title: "Look", parentID: parent, ...given });
+      const parts = [{ text: "Look." }];
+      await server.prompt(id, { messageID: `msg_of${id}`, agent: "general", model: ofPrompt, parts });
+      const { agent, model, batchID, isForked } = await adopt(id);
+      assert.deepEqual([agent, model, isForked], [...expected, false]);
+      assert.match(batchID, /^bat_/);
+    }
+  });
+
+  it("of an idle subagent counts the time of its last turn, and says why nobody is told", async () => {
+    const id = await working();
+    await clock.advance(5_000);
+    server.finish(id, "Found.");
+    await clock.advance(60_000);
+    const { worked, notice } = await adopt(id);
+    assert.deepEqual(
+      [worked, notice],
+      [5_000, { state: "skipped", reason: "It had ended before it was adopted." }],
+    );
+  });
+
+  it("of a subagent whose prompt was lost with its server, or never answered, gives a failed task", async () => {
+    const unanswered = await session("Look", parent);
+    const parts = [{ text: "Look." }];
+    await server.prompt(unanswered, { messageID: "msg_unanswered", agent: "general", parts, noReply: true });
+    const unseen = await session("Look", parent);
+    const hidden = [{ text: "Look.", synthetic: true }];
+    await server.prompt(unseen, { messageID: "msg_unseen", agent: "general", parts: hidden, noReply: true });
+    await clock.advance(1_000);
+    for (const id of [unanswered, unseen]) {
+      const { status, error, endedAt } = await adopt(id);
+      assert.deepEqual([status, error?.name, endedAt], ["error", "Interrupted", clock.now()]);
+    }
   });
 
   it("comes before a resume; a running subagent is not resumed, and stays a subagent", async () => {

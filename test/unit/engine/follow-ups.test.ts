@@ -3,8 +3,9 @@ import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Message } from "../../../src/engine/server-model.ts";
 import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
-import { answerText } from "../../../src/engine/turn.ts";
+import { answerText, STEERING_MARK } from "../../../src/engine/turn.ts";
 import { promptText } from "../../support/engine.ts";
+import { hold } from "../../support/hold.ts";
 import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, newWindow, storedRecord } from "../../support/memory-window.ts";
@@ -88,6 +89,67 @@ describe("Follow-ups", () => {
         });
     });
 
+    it("are refused before the task has started: in the queue, or while its conversation is built", async () => {
+      const refusal = (id: string) => ({
+        code: "wrong-status",
+        message: `Task ${shortID(id)} hasn't started yet. Send the message when it is running.`,
+      });
+      const source = await completed();
+      const release = hold(server, "messages", source);
+      const fork = await launch({ fork: { sourceSessionID: source } });
+      await assert.rejects(window.engine.steer(fork, "More."), refusal(fork));
+      const kept = window.engine.steer(fork, "Then the docs.", { after: true });
+      release();
+      assert.equal((await kept).followUp?.text, "Then the docs.");
+      window.kill();
+      ({ clock, server, parent, window } = await newWindow({ maxConcurrentTasks: 1 }));
+      await launch();
+      const queued = await launch();
+      await assert.rejects(window.engine.steer(queued, "More."), refusal(queued));
+      await window.engine.steer(queued, "Then the docs.", { after: true });
+    });
+
+    it("are refused while a conversation has to be built again", async () => {
+      const source = await completed();
+      const gone = new ServerFailure("GET", "unreachable", "Gone away.");
+      server.messages = () => Promise.reject(gone);
+      server.writeHistory = () => Promise.reject(gone);
+      const { id } = await window.engine.launch({
+        ...{ prompt: "Work.", parentSessionID: parent, launchedBy: "person", parentMessageID: "msg_asks" },
+        fork: { sourceSessionID: source },
+      });
+      await settled();
+      await assert.rejects(window.engine.steer(id, "More."), {
+        code: "wrong-status",
+        message: /hasn't started/,
+      });
+    });
+
+    it("are marked, and sent at once even if another one waits, which stays", async () => {
+      const id = await launch();
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      await window.engine.steer(id, "Also the tests.");
+      const message = (await asked(id)).at(-1) ?? assert.fail();
+      assert.match(message.info.id, /^msg_/);
+      assert.deepEqual(
+        message.parts.map((part) => part.type === "text" && part.metadata),
+        [{ [STEERING_MARK]: true }],
+      );
+      assert.deepEqual((await stored(id)).followUp, { text: "Then the docs." });
+    });
+
+    it("leave an error behind that was reported before them", async () => {
+      const id = await launch();
+      server.overflow(id);
+      await settled();
+      await window.engine.steer(id, "Also the docs.");
+      server.crash();
+      window.engine.disconnect();
+      await window.engine.connect();
+      await clock.advance(60_000);
+      assert.equal(task(id).error?.name, "Interrupted");
+    });
+
     it("are sent once for each call of an agent, also once the task has completed", async () => {
       const id = await launch({ launchedBy: "agent", callingAgent: "build" });
       const call = { sessionID: parent, agent: "build", callID: "call_1" };
@@ -165,6 +227,30 @@ describe("Follow-ups", () => {
       await window.engine.steer(id, "é".repeat(749), { after: true });
       await assert.rejects(window.engine.steer(id, "x", { after: true }), refusal);
       assert.equal((await stored(id)).followUp?.text.length, 749);
+    });
+
+    it("can follow one that has been sent, but not one that is still being sent", async () => {
+      const id = await completed();
+      const release = hold(server, "prompt", id);
+      const first = window.engine.steer(id, "Then the docs.", { after: true });
+      await settled();
+      const second = window.engine.steer(id, "And the tests.", { after: true });
+      release();
+      await Promise.all([first, second]);
+      assert.deepEqual(await texts(id), ["Work.", "Then the docs."]);
+      assert.deepEqual((await stored(id)).followUp, { text: "And the tests." });
+    });
+
+    it("are refused while it isn't known whether the one before them arrived", async () => {
+      const id = await completed();
+      const { prompt } = server;
+      server.prompt = () => Promise.reject(new ServerFailure("prompt", "unreachable", "Gone away."));
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      await assert.rejects(window.engine.steer(id, "And the tests.", { after: true }), {
+        code: "wrong-status",
+        message: "The message that waited is being sent. Try again in a moment.",
+      });
+      server.prompt = prompt;
     });
 
     it("can be taken back, with their text, until they are sent", async () => {

@@ -68,6 +68,42 @@ describe("searching a conversation", () => {
     assert.equal(findHits(messages, "Do it").length, 1);
   });
 
+  it("searches the names of files, or else their types, and the texts of calls each by itself", () => {
+    const call = { ...PLACE, id: "prt_call", type: "tool", tool: "bash", callID: "call" } as const;
+    const place = { ...PLACE, id: "prt_1" };
+    const url = "data:,";
+    const message = answer({}, [
+      { ...place, type: "file", mime: "image/png", url, filename: "needle.png" },
+      { ...place, id: "prt_2", type: "file", mime: "needle/png", url },
+      { ...place, id: "prt_3", type: "other", kind: "needle" },
+      { ...call, state: { status: "completed", input: {}, output: "needle", title: "", start: 1, end: 2 } },
+      { ...call, id: "prt_5", state: { status: "pending", input: { nothing: undefined } } },
+    ]);
+    assert.deepEqual(
+      findHits([message], "needle").map(({ entryID, line }) => `${entryID} ${line}`),
+      ["prt_call needle", "prt_2 needle/png", "prt_1 needle.png"],
+    );
+    // Nothing else is there to be found.
+    for (const query of ["Stryker", "undefined", "data:"]) assert.deepEqual(findHits([message], query), []);
+  });
+
+  it("shows a line of 200 characters whole, and a longer one from 40 characters before the match", () => {
+    const lineOf = (lines: string): string | undefined => findHits([text(lines)], "needle")[0]?.line;
+    const at = (before: number, length: number): string => `${"a".repeat(before)}needle`.padEnd(length, "z");
+    assert.equal(lineOf(`first\n  ${at(150, 196)}  \nlast`), at(150, 196));
+    assert.equal(lineOf(`first\n${at(150, 200)}`), at(150, 200));
+    assert.equal(lineOf(`first\n${at(150, 201)}`), `…${at(40, 91)}`);
+    assert.equal(lineOf(`first\n${at(40, 300)}`), at(40, 200));
+    assert.equal(lineOf(`${"first ".repeat(50)}\n${at(41, 300)}`), `…${at(40, 200)}`);
+  });
+
+  it("stops at 20 hits, the newest ones", () => {
+    const messages = [text("needle\n".repeat(5), "prt_old"), text("needle\n".repeat(20), "prt_new")];
+    assert.ok(findHits(messages, "needle").every(({ entryID }) => entryID === "prt_new"));
+    const [older, newer] = [text("needle\n".repeat(5), "prt_old"), text("needle\n".repeat(19), "prt_new")];
+    assert.equal(findHits([older, newer], "needle").at(-1)?.entryID, "prt_old");
+  });
+
   it("cuts long lines around the match, and stops at 20 hits", () => {
     const long = `${"before ".repeat(100)}needle${" after".repeat(100)}`;
     const [hit] = findHits([text(long)], "needle");
