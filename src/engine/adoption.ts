@@ -98,7 +98,7 @@ function recordOf(
     notice: { state: "none" },
   };
   if (isBusy) return working;
-  const ended = transition(working, endOfTurn(subagent, messages, prompt.info.id, now));
+  const ended = transition(working, endOfTurn(subagent, messages, prompt.info));
   return {
     ...ended,
     worked: Math.max(0, (ended.endedAt ?? now) - created),
@@ -106,19 +106,18 @@ function recordOf(
   };
 }
 
-/** How the last turn of an idle session ended. */
+/** How the last turn of an idle session ended. One that left no end did so when the session was last updated. */
 function endOfTurn(
-  { error }: Subagent,
+  { error, endedAt = 0 }: Subagent,
   messages: readonly Message[],
-  promptMessageID: string,
-  now: number,
+  { id, created }: UserMessageInfo,
 ): TaskEvent {
-  const turn = readTurn(messages, promptMessageID);
+  const turn = readTurn(messages, id);
   switch (turn.kind) {
     case "unseen":
     case "unanswered":
     case "open":
-      return { type: "turn-failed", at: now, error: error ?? INTERRUPTED };
+      return { type: "turn-failed", at: Math.max(created, endedAt), error: error ?? INTERRUPTED };
     default:
       return endOf(turn);
   }

@@ -178,6 +178,7 @@ export class Ending {
     if (wasBuilt) prompt.abort.abort();
     return entry.serial.run(async () => {
       const { record } = entry;
+      const unbuilt = entry.turn?.prompt;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Throws a refusal before anything has been done.
       transition(record, stopped(clock.now()));
@@ -195,6 +196,8 @@ export class Ending {
           : stopped(at, "messageID" in turn ? turn.messageID : undefined);
       await this.cancelQueued(record.id);
       if (entry.record === record) await this.end(entry, event, by);
+      // Only stores the prompt by now, which a retry needs.
+      if (unbuilt?.kind === "interrupted") void unbuilt.buildAgain();
       // A turn may have begun before the end was stored, when `stopLateStart` did not stop it yet.
       const mayBeWoken = (entry.wokenBy?.size ?? 0) > 0;
       if (turn.kind === "unseen" || turn.kind === "unanswered" || mayBeWoken) this.abort(entry);

@@ -92,7 +92,7 @@ export class WorktreeWork {
     const entry = this.find(taskID);
     await this.present(entry);
     const conflicts = plan.files.filter(({ conflict }) => conflict !== undefined);
-    if (conflicts.length > 0 && conflicts.every(isForUser))
+    if (conflicts.every(isForUser))
       throw new Refusal(
         "invalid-argument",
         sentence("None of the files in conflict can be merged as text. Choose whose version to use instead."),

@@ -57,7 +57,7 @@ export class ForkDelivery {
   private async build(entry: Entry, input: ForkDeliveryInput, signal: AbortSignal): Promise<void> {
     const { request, opening, prompt, startsNow, attempts = 0 } = input;
     const { record } = entry;
-    if (attempts > 0 && !isActive(record)) return;
+    if (attempts > 0 && !isActive(record)) return void (await this.abandon(entry, input));
     let prepared: PreparedFork;
     try {
       if (attempts > 0) await this.ports.server.writeHistory(record.id, []);

@@ -6,6 +6,7 @@ import { MemoryServer, type Ending } from "../../support/memory-server.ts";
 import { promptText } from "../../support/engine.ts";
 import { until } from "../../support/wait.ts";
 import { type MemoryWindow, openWindow, POLL_MS } from "../../support/memory-window.ts";
+import { answer } from "./builders.ts";
 
 describe("Adoption", () => {
   let clock: ManualClock;
@@ -239,17 +240,36 @@ describe("Adoption", () => {
     );
   });
 
-  it("of a subagent whose prompt was lost with its server, or never answered, gives a failed task", async () => {
-    const unanswered = await session("Look", parent);
-    const parts = [{ text: "Look." }];
-    await server.prompt(unanswered, { messageID: "msg_unanswered", agent: "general", parts, noReply: true });
-    const unseen = await session("Look", parent);
-    const hidden = [{ text: "Look.", synthetic: true }];
-    await server.prompt(unseen, { messageID: "msg_unseen", agent: "general", parts: hidden, noReply: true });
+  it("of a subagent that left no end gives a failed task, which ended when it was last updated", async () => {
+    const start = clock.now();
+    const ask = async (id: string, synthetic = false): Promise<void> =>
+      server.prompt(id, {
+        ...{ messageID: `msg_of${id}`, agent: "general", noReply: true },
+        parts: [{ text: "Look.", synthetic }],
+      });
+    const [unanswered, unseen, open] = [
+      await session("Look", parent),
+      await session("Look", parent),
+      await session("Look", parent),
+    ];
     await clock.advance(1_000);
-    for (const id of [unanswered, unseen]) {
-      const { status, error, endedAt } = await adopt(id);
-      assert.deepEqual([status, error?.name, endedAt], ["error", "Interrupted", clock.now()]);
+    await ask(unanswered);
+    await ask(unseen, true);
+    await ask(open);
+    const { info } = answer({ id: "msg_open", sessionID: open, parentID: `msg_of${open}` });
+    server.apply({ type: "message-changed", info });
+    await clock.advance(1_000);
+    const known = server.known().find((one) => one.id === open) ?? assert.fail();
+    server.put({ ...known, updated: clock.now() }, undefined);
+    await clock.advance(3 * 24 * 3_600_000);
+    for (const [id, worked] of [
+      [unanswered, 0],
+      [unseen, 0],
+      [open, 1_000],
+    ] as const) {
+      const task = await adopt(id);
+      assert.deepEqual([task.status, task.error?.name, task.worked], ["error", "Interrupted", worked]);
+      assert.equal(task.endedAt, start + 1_000 + worked);
     }
   });
 

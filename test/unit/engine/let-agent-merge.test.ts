@@ -41,10 +41,7 @@ describe("Letting the agent merge", () => {
 
   it("is refused if no conflict can be merged as text, whatever else there is", async () => {
     const clean = { ...text, path: "clean.txt", conflict: undefined };
-    for (const files of [
-      [picture, link],
-      [picture, clean],
-    ])
+    for (const files of [[picture, link], [picture, clean], [clean]])
       await assert.rejects(merge(planOf(...files)), {
         code: "invalid-argument",
         message: "None of the files in conflict can be merged as text. Choose whose version to use instead.",
@@ -52,8 +49,8 @@ describe("Letting the agent merge", () => {
     assert.deepEqual([taken, prompts], [0, []]);
   });
 
-  it("takes the folder's state in, also without conflicts", async () => {
-    await merge(planOf({ ...text, conflict: undefined }));
+  it("takes the folder's state in", async () => {
+    await merge(planOf(text, { ...text, path: "clean.txt", conflict: undefined }));
     assert.deepEqual([noted, prompts.length], [[{ base: "base 1" }], 1]);
   });
 

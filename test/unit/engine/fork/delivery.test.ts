@@ -140,7 +140,7 @@ describe("The delivery of a fork", () => {
     assert.deepEqual(texts(id), ["Look.", "It is in the cart.", "Mend it."]);
   });
 
-  it("ends it the third time", async () => {
+  it("ends the task the third time", async () => {
     failReads();
     failClearing();
     const id = await fork();
@@ -153,16 +153,19 @@ describe("The delivery of a fork", () => {
     );
   });
 
-  it("is given up if the task is cancelled meanwhile", async () => {
+  it("is given up if the task is cancelled meanwhile, but for the prompt, which a retry needs", async () => {
     const [heal, release] = [failReads(), failClearing()];
     const id = await fork();
-    await window.engine.cancel(id, "agent");
     heal();
     release();
+    await window.engine.cancel(id, "agent");
     await clock.advance(2 * POLL_MS);
     assert.equal(task(id).status, "cancelled");
-    assert.deepEqual(texts(id), []);
-    assert.equal(asked("prompt", id), 0);
+    assert.deepEqual(texts(id), ["Mend it."]);
+    assert.ok(!server.running().has(id));
+    const retried = await window.engine.retry(id);
+    await settled();
+    assert.deepEqual(texts(retried.id), ["Look.", "It is in the cart.", "Mend it."]);
   });
 
   it("ends no task again that was cancelled while its conversation could not be read", async () => {
@@ -190,7 +193,7 @@ describe("The delivery of a fork", () => {
       "The conversation to fork doesn't exist in this folder. Select another one.",
     ],
   ] as const)
-    it(`ends it with the reason and a remedy: ${what}`, async () => {
+    it(`ends the task with the reason and a remedy: ${what}`, async () => {
       failReads(error);
       const id = await fork();
       assert.equal(task(id).status, "error");
@@ -217,7 +220,7 @@ describe("The delivery of a fork", () => {
         );
     });
 
-  it("can be stopped like any task once its prompt was sent", async () => {
+  it("leaves a fork that can be stopped like any task once its prompt was sent", async () => {
     const id = await fork();
     server.journal.length = 0;
     await window.engine.cancel(id, "agent");
