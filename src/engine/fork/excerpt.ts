@@ -1,6 +1,6 @@
 /*
- * Pieces of the texts that models read. Lengths are in UTF-16 units, like string lengths. No piece begins or ends with half of a surrogate
- * pair.
+ * Texts that models read: pieces of them, and small forms. Lengths are in UTF-16 units, like string lengths. No piece
+ * begins or ends with half of a surrogate pair.
  */
 
 /** At most the first `length` units. */

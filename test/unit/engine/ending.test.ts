@@ -66,10 +66,10 @@ describe("The end of a task", () => {
     });
 
     for (const [how, end] of Object.entries({
-      "that was cancelled": (id: string) => window.engine.cancel(id, "person"),
-      "that was aborted elsewhere": (id: string) => server.end(id, { type: "aborted" }),
+      "if the task was cancelled": (id: string) => window.engine.cancel(id, "person"),
+      "if its turn was aborted elsewhere": (id: string) => server.end(id, { type: "aborted" }),
     }))
-      it(`before the parent is told of one ${how}`, async () => {
+      it(`before the parent is told, ${how}`, async () => {
         const id = await launch();
         calls({});
         await end(id);
@@ -79,7 +79,7 @@ describe("The end of a task", () => {
         assert.ok(made.includes("saveRecord task"));
       });
 
-    it("before the parent is told of one that left no message", async () => {
+    it("before the parent is told, if the turn left no message", async () => {
       const id = await launch();
       const { messages } = server;
       server.messages = async (sessionID, limit) =>
@@ -118,6 +118,7 @@ describe("The end of a task", () => {
     });
 
     it("whose ID is of now if there is no answer, so that it comes after what the parent has", async () => {
+      window.kill();
       await open({ stepwise: true });
       const id = await launch();
       const record = task(id);
@@ -155,7 +156,6 @@ describe("The end of a task", () => {
       await settled();
       for (const id of [own, below])
         assert.deepEqual([task(id).status, skipped(id)], ["completed", undefined]);
-      assert.equal((await window.engine.output(own)).result, "Done.");
     });
   });
 
@@ -178,7 +178,8 @@ describe("The end of a task", () => {
       assert.deepEqual([one.status, other.status, aborts(id)], ["cancelled", "cancelled", 1]);
     });
 
-    it("is sent once more if its prompt has no answer yet, or isn't stored", async () => {
+    it("asks the server twice to stop if the prompt has no answer yet, or isn't stored", async () => {
+      window.kill();
       await open({ stepwise: true });
       const unanswered = await launch();
       await window.engine.cancel(unanswered, "agent");
@@ -189,7 +190,7 @@ describe("The end of a task", () => {
       assert.equal(aborts(unseen), 2);
     });
 
-    it("leaves out the server while the conversation of a fork is being built, which is given up", async () => {
+    it("gives up a fork whose conversation is being built before it asks the server to stop anything", async () => {
       const source = await launch();
       server.finish(source, "Found it.");
       await settled();
@@ -199,6 +200,7 @@ describe("The end of a task", () => {
       const fork = window.engine.list(parent).find(({ isForked }) => isForked)?.id ?? assert.fail();
       const cancelling = window.engine.cancel(fork, "agent");
       await settled();
+      assert.equal(aborts(fork), 0);
       release();
       await Promise.all([cancelling, launching]);
       assert.equal(task(fork).status, "cancelled");
@@ -212,7 +214,7 @@ describe("The end of a task", () => {
     });
   });
 
-  it("that completed isn't made to stop what is written after it", async () => {
+  it("leaves alone what is written after it if the task completed", async () => {
     const id = await launch();
     server.finish(id, "Done.");
     await settled();
@@ -238,12 +240,12 @@ describe("The end of a task", () => {
       await settled();
     }
 
-    it("takes no reading of the conversation if nothing runs there", async () => {
+    it("reads no conversation in which nothing runs", async () => {
       await reconnect();
       assert.ok(!server.journal.some(({ call, sessionID }) => call === "messages" && sessionID === id));
     });
 
-    it("isn't repeated in an empty conversation", async () => {
+    it("stops nothing in an empty conversation", async () => {
       await server.writeHistory(id, []);
       server.apply({ type: "session-status", sessionID: id, status: { type: "busy" } });
       await reconnect();

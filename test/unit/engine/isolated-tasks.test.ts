@@ -6,7 +6,7 @@ import { NO_ISOLATION } from "../../../src/engine/settings.ts";
 import { shortID, type Isolation, type Task } from "../../../src/engine/task.ts";
 import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
-import { type MemoryWindow, newServer, openWindow } from "../../support/memory-window.ts";
+import { type MemoryWindow, newServer, openWindow, storedRecord } from "../../support/memory-window.ts";
 import { noWorktrees } from "../../support/no-worktrees.ts";
 
 const CHANGES = {
@@ -191,11 +191,14 @@ describe("Isolated tasks", () => {
       await change({
         obstacle: async (place) => {
           asked.push([place.from?.name, place.location]);
-          return undefined;
+          return place.from && "It can't be read.";
         },
       });
       const above = await launch();
-      await launch({ parentSessionID: above.id, isolation: "worktree" });
+      await assert.rejects(launch({ parentSessionID: above.id, isolation: "worktree" }), {
+        code: "no-worktree",
+        message: "It can't be read.",
+      });
       const { location } = NO_ISOLATION;
       assert.deepEqual(asked, [
         [undefined, location],
@@ -349,13 +352,13 @@ describe("Isolated tasks", () => {
       }
     });
 
-    it("was brought back while the server was gone is completed at the next connect, after a refusal never", async () => {
+    it("is removed at the next connect if the server was gone while it was brought back, but not after a refusal", async () => {
       const { releaseDirectory } = server;
       const bringBack = async (id: string, reason: "unreachable" | "refused"): Promise<void> => {
         server.releaseDirectory = () => Promise.reject(new ServerFailure("POST", reason, "Not now."));
         await work().bringBack(id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
         server.releaseDirectory = releaseDirectory;
-        assert.match(window.log.join("\n"), /^Couldn't remove the worktree of task \S+: Not now\.$/m);
+        assert.ok(window.log.includes(`Couldn't remove the worktree of task ${shortID(id)}: Not now.`));
         assert.ok(there.has(nameOf(task(id))));
       };
       const gone = await completed();
@@ -421,7 +424,7 @@ describe("Isolated tasks", () => {
       assert.ok(!there.has(nameOf(running)));
     });
 
-    it("stays where it is if it is still there, or was never decided on", async () => {
+    it("is made again only if it is gone, and nothing is written if it wasn't decided on", async () => {
       const ended = await completed();
       const written = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
       const before = written();
@@ -499,6 +502,10 @@ describe("Isolated tasks", () => {
       await work().bringBack(brought.id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
       assert.match(window.log.join("\n"), /^Couldn't remove the worktree of task \S+: Locked\.$/m);
       assert.ok(there.has(nameOf(brought)));
+      await change({});
+      const failure = `Couldn't remove the worktree of task ${shortID(brought.id)}: Locked.`;
+      assert.ok(window.log.includes(failure), window.log.join("\n"));
+      assert.ok(there.has(nameOf(brought)));
       await change({ remove });
       assert.ok(!there.has(nameOf(brought)));
       assert.equal(task(brought.id).worktree?.outcome, "broughtBack");
@@ -510,20 +517,26 @@ describe("Isolated tasks", () => {
       assert.equal(task(discarded.id).worktree?.outcome, undefined);
     });
 
-    it("was decided on, but whose worktree can't be removed, is left for the next connect", async () => {
+    it("was discarded but is there again is shown as not decided on, even if that can't be stored yet", async () => {
       const ended = await completed();
       await work().discard(ended.id);
       there.add(nameOf(ended));
+      const { saveRecord } = server;
       server.saveRecord = () => Promise.reject(new ServerFailure("PATCH", "unreachable", "Gone away."));
       await change({});
+      server.saveRecord = saveRecord;
       assert.deepEqual(
         window.log.filter((line) => line.includes("worktree")),
         [`Couldn't store what became of the worktree of ${shortID(ended.id)}: Gone away.`],
       );
       assert.equal(task(ended.id).worktree?.outcome, undefined);
+      window.engine.disconnect();
+      await window.engine.connect();
+      await settled();
+      assert.equal((await storedRecord(server, ended.id)).worktree?.outcome, undefined);
     });
 
-    it("is written only if it has changed, even if another folder has no repository", async () => {
+    it("has its base written only if Git knows another one, and not without a repository", async () => {
       const ended = await completed();
       const written = (): number => server.journal.filter(({ call }) => call === "saveRecord").length;
       const before = written();

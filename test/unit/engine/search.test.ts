@@ -83,8 +83,7 @@ describe("searching a conversation", () => {
       findHits([message], "needle").map(({ entryID, line }) => `${entryID} ${line}`),
       ["prt_call needle", "prt_2 needle/png", "prt_1 needle.png"],
     );
-    // Nothing else is there to be found.
-    for (const query of ["Stryker", "undefined", "data:"]) assert.deepEqual(findHits([message], query), []);
+    for (const query of ["undefined", "data:"]) assert.deepEqual(findHits([message], query), []);
   });
 
   it("shows a line of 200 characters whole, and a longer one from 40 characters before the match", () => {
@@ -99,16 +98,10 @@ describe("searching a conversation", () => {
 
   it("stops at 20 hits, the newest ones", () => {
     const messages = [text("needle\n".repeat(5), "prt_old"), text("needle\n".repeat(20), "prt_new")];
-    assert.ok(findHits(messages, "needle").every(({ entryID }) => entryID === "prt_new"));
+    const hits = findHits(messages, "needle");
+    assert.equal(hits.length, 20);
+    assert.ok(hits.every(({ entryID }) => entryID === "prt_new"));
     const [older, newer] = [text("needle\n".repeat(5), "prt_old"), text("needle\n".repeat(19), "prt_new")];
     assert.equal(findHits([older, newer], "needle").at(-1)?.entryID, "prt_old");
-  });
-
-  it("cuts long lines around the match, and stops at 20 hits", () => {
-    const long = `${"before ".repeat(100)}needle${" after".repeat(100)}`;
-    const [hit] = findHits([text(long)], "needle");
-    assert.match(hit?.line ?? "", /^….{30,40}needle after/);
-    assert.ok((hit?.line.length ?? 0) <= 201);
-    assert.equal(findHits([text("needle\n".repeat(500))], "needle").length, 20);
   });
 });

@@ -13,7 +13,7 @@ import { settled } from "../../support/manual-clock.ts";
 import { answer, prompt, textPart, toolPart } from "./builders.ts";
 import { BAD, BUSY, ENDED, ID, IDLE, POLL_MS, RETRY, WatchedTurn } from "./watched-turn.ts";
 
-describe("What the watcher of turns takes for an end", () => {
+describe("The watcher of turns", () => {
   let watched: WatchedTurn;
 
   const open = (...args: ConstructorParameters<typeof WatchedTurn>): void => {
@@ -51,7 +51,7 @@ describe("What the watcher of turns takes for an end", () => {
       ]);
     });
 
-    it("not while its session works, or waits to ask the model again", async () => {
+    it("but not while its session works, or waits to ask the model again", async () => {
       await watched.connect();
       watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
       for (const status of [BUSY, RETRY]) {
@@ -100,7 +100,7 @@ describe("What the watcher of turns takes for an end", () => {
       ]);
     });
 
-    it("not one that went on between two polls, or while it is read", async () => {
+    it("but not one that went on between two polls, or while it is read", async () => {
       watched.store(prompt(), answer());
       await watched.turns.connect();
       watched.store(answer({}, [toolPart("prt_tool", "bash", "running")]));
@@ -131,7 +131,7 @@ describe("What the watcher of turns takes for an end", () => {
       assert.deepEqual(watched.ends, []);
     });
 
-    it("as cancelled if that error says so", async () => {
+    it("as cancelled if only an event told of an abort", async () => {
       await watched.connect();
       watched.store(prompt());
       watched.working().prompt = { kind: "stored" };
@@ -238,7 +238,7 @@ describe("What the watcher of turns takes for an end", () => {
       ]);
     });
 
-    it("takes a wait that was longer for the longer one", async () => {
+    it("doesn't shorten a wait that was longer", async () => {
       watched.working().waiting = { total: 5_000, since: undefined };
       await watched.turns.connect();
       await watched.clock.advance(1_000);
@@ -343,10 +343,7 @@ describe("What the watcher of turns takes for an end", () => {
       assert.equal(tries, 4);
     });
 
-    for (const [status, at] of [
-      ["running", 11_000],
-      ["resumed", 11_000],
-    ] as const)
+    for (const status of ["running", "resumed"] as const)
       it(`says of one that an earlier process sent, and that was ${status}, that it was lost`, async () => {
         watched.entry.record = { ...watched.entry.record, status };
         await watched.turns.connect();
@@ -355,7 +352,7 @@ describe("What the watcher of turns takes for an end", () => {
         await watched.clock.advance(POLL_MS);
         const error = promptLost(watched.entry.record);
         assert.deepEqual(watched.ends, [
-          { type: "turn-failed", at: watched.start + at, error, neverBegan: true },
+          { type: "turn-failed", at: watched.start + 11_000, error, neverBegan: true },
         ]);
       });
 
@@ -380,7 +377,7 @@ describe("What the watcher of turns takes for an end", () => {
     });
   });
 
-  describe("dates an end that left no trace", () => {
+  describe("dates an end that wasn't recorded", () => {
     const at = (): number | undefined => watched.ends[0]?.at;
 
     /** The server dies, which is noticed after this time, and is there again a minute and a half later. */
@@ -410,13 +407,15 @@ describe("What the watcher of turns takes for an end", () => {
         assert.equal(at(), watched.start + expected);
       });
 
-    it("to its start if nothing else is known, and never to the future", async () => {
+    it("to its start if nothing else is known", async () => {
       await watched.clock.advance(50_000);
       watched.store(prompt(), answer({ created: 5_000 }));
       await watched.turns.connect();
       await watched.clock.advance(1_000);
       assert.equal(at(), watched.start);
-      open();
+    });
+
+    it("never to the future", async () => {
       await watched.clock.advance(50_000);
       watched.store(prompt(), answer({ created: watched.start + 900_000 }));
       await watched.turns.connect();

@@ -22,21 +22,24 @@ describe("The watcher of turns", () => {
     messageID: "msg_prompt",
   });
 
-  describe("reads a turn when an event hints at its end", () => {
+  describe("reads a turn", () => {
     const { info } = answer(ENDED);
     const cases: Readonly<Record<string, readonly [event: ServerEvent, isHint: boolean]>> = {
-      idle: [{ type: "session-status", sessionID: ID, status: IDLE }, true],
-      "an error": [{ type: "session-error", sessionID: ID, error: BAD }, true],
-      "a complete answer": [{ type: "message-changed", info }, true],
-      "not at work": [{ type: "session-status", sessionID: ID, status: BUSY }, false],
-      "not at a retry": [{ type: "session-status", sessionID: ID, status: RETRY }, false],
-      "not at a step that called tools": [
+      "when its session becomes idle": [{ type: "session-status", sessionID: ID, status: IDLE }, true],
+      "when its session reports an error": [{ type: "session-error", sessionID: ID, error: BAD }, true],
+      "when an answer is complete": [{ type: "message-changed", info }, true],
+      "but not when its session is at work": [{ type: "session-status", sessionID: ID, status: BUSY }, false],
+      "but not when the model is to be asked again": [
+        { type: "session-status", sessionID: ID, status: RETRY },
+        false,
+      ],
+      "but not after a step that called tools": [
         { type: "message-changed", info: answer({ completed: 2_000, finish: "tools" }).info },
         false,
       ],
-      "not at an answer that goes on": [{ type: "message-changed", info: answer().info }, false],
-      "not at a message of a user": [{ type: "message-changed", info: prompt().info }, false],
-      "not at a part": [{ type: "part-changed", part: textPart("Done.") }, false],
+      "but not while an answer is being written": [{ type: "message-changed", info: answer().info }, false],
+      "but not at a message of a user": [{ type: "message-changed", info: prompt().info }, false],
+      "but not at a part": [{ type: "part-changed", part: textPart("Done.") }, false],
     };
     for (const [what, [event, isHint]] of Object.entries(cases))
       it(what, async () => {
@@ -47,7 +50,7 @@ describe("The watcher of turns", () => {
         assert.deepEqual(watched.ends, []);
       });
 
-    it("once for several hints", async () => {
+    it("once for several such hints", async () => {
       await watched.connect();
       watched.store(prompt(), answer());
       watched.turns.accept(watched.entry, { type: "session-status", sessionID: ID, status: IDLE });
@@ -55,7 +58,7 @@ describe("The watcher of turns", () => {
       assert.equal(watched.asked("messages"), 1);
     });
 
-    it("once more for a hint while it reads", async () => {
+    it("once more for a hint that arrives while it is read", async () => {
       await watched.connect();
       watched.store(prompt(), answer());
       watched.turns.accept(watched.entry, { type: "session-status", sessionID: ID, status: IDLE });
@@ -64,16 +67,17 @@ describe("The watcher of turns", () => {
       assert.equal(watched.asked("messages"), 2);
     });
 
-    it("not without a connection", async () => {
+    it("but not without a connection", async () => {
       watched.store(prompt(), answer());
       await watched.hearStatus(IDLE);
+      assert.equal(watched.asked("messages"), 0);
       await watched.connect();
       watched.turns.disconnect();
       await watched.hearStatus(IDLE);
       assert.equal(watched.asked("messages"), 0);
     });
 
-    it("not of a task that has ended by then, or whose conversation is to be built again", async () => {
+    it("but not of a task that has ended by then, or whose conversation is to be built again", async () => {
       await watched.connect();
       watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
       watched.turns.accept(watched.entry, { type: "session-status", sessionID: ID, status: IDLE });
@@ -400,7 +404,7 @@ describe("The watcher of turns", () => {
       assert.equal(watched.registry.get(ID)?.progress?.phase, "stalled");
     });
 
-    it("and takes a task that works for no dead one", async () => {
+    it("and doesn't take a working task for a dead one", async () => {
       watched.working().suspicion = { mark: "open", since: watched.start, restarted: false };
       watched.become(BUSY);
       await watched.turns.connect();
@@ -415,9 +419,16 @@ describe("The watcher of turns", () => {
     });
   });
 
-  describe("follows a turn that was running before", () => {
-    it("reads its progress, and whether it has ended", async () => {
+  describe("follows a turn that was running before, and", () => {
+    /** No task is active at the connect, so that nothing is polled yet. */
+    beforeEach(async () => {
+      watched.registry.forget(ID);
       await watched.connect();
+      watched.entry = watched.add();
+      assert.equal(watched.clock.pending, 0);
+    });
+
+    it("reads its progress, and whether it has ended", async () => {
       watched.store(prompt(), answer(ENDED, [textPart("Done."), toolPart("prt_own", "bash", "completed")]));
       watched.turns.follow(watched.entry);
       await settled();
@@ -426,11 +437,14 @@ describe("The watcher of turns", () => {
         watched.ends.map(({ type }) => type),
         ["turn-completed"],
       );
+    });
+
+    it("polls from then on", () => {
+      watched.turns.follow(watched.entry);
       assert.equal(watched.clock.pending, 1);
     });
 
-    it("without starting a prompt that has no answer yet", async () => {
-      await watched.connect();
+    it("doesn't start a prompt that has no answer yet", async () => {
       watched.store(prompt());
       for (let times = 0; times < 4; times++) {
         watched.turns.follow(watched.entry);
@@ -439,14 +453,11 @@ describe("The watcher of turns", () => {
       assert.deepEqual([watched.sent, watched.ends, watched.working().suspicion], [[], [], undefined]);
     });
 
-    it("only polls for a task that has ended", async () => {
-      await watched.connect();
-      const { turn } = watched.entry;
+    it("reads nothing of a task that has ended", async () => {
       watched.entry.turn = undefined;
       watched.turns.follow(watched.entry);
       await settled();
       assert.deepEqual(watched.server.journal, []);
-      watched.entry.turn = turn;
     });
   });
 
@@ -467,13 +478,13 @@ describe("The watcher of turns", () => {
       assert.deepEqual([watched.asked("messages"), watched.asked("message")], [1, 0]);
     });
 
-    it("of a long turn, whose prompt is out of sight", async () => {
+    it("also if the turn is so long that its prompt is out of sight", async () => {
       watched.store(prompt(), ...long(TURN_WINDOW));
       assert.equal((await current()).kind, "completed");
       assert.deepEqual([watched.asked("messages"), watched.asked("message")], [1, 1]);
     });
 
-    it("of a long conversation without the prompt", async () => {
+    it("also if the conversation is long, and the prompt isn't there", async () => {
       watched.store(...long(TURN_WINDOW));
       assert.deepEqual(await current(), { kind: "unseen" });
     });

@@ -103,7 +103,7 @@ describe("A completed task that a subtask's notice wakes", () => {
     assert.deepEqual(await storedRecord(server, above), record);
   });
 
-  describe("is found by the next window", () => {
+  describe("in the next window", () => {
     /** The notice is stored, but the turn that it wakes begins only once the window has crashed. */
     async function wakeUnseen(end: () => unknown = () => server.finish(below, "Found it.")): Promise<void> {
       const { prompt } = server;
@@ -136,7 +136,7 @@ describe("A completed task that a subtask's notice wakes", () => {
           ? Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."))
           : real.call(server, record);
 
-    it("while its turn runs", async () => {
+    it("is followed while its turn runs", async () => {
       await wakeUnseen();
       assert.equal((await storedRecord(server, above)).status, "completed");
       await reopen();
@@ -144,7 +144,7 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.equal(task()?.status, "resumed");
     });
 
-    it("if it isn't stored that the notice is delivered, even if that can't be found out now", async () => {
+    it("is followed even if it isn't stored that the notice is delivered, and that can't be found out now", async () => {
       const { saveRecord, messages } = server;
       server.saveRecord = failing(
         ({ id, notice }) => id === below && notice.state === "delivered",
@@ -161,7 +161,7 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.equal(task()?.status, "resumed");
     });
 
-    it("but no turn that is over, though it isn't stored that the notice is delivered", async () => {
+    it("isn't followed again once that turn is over, though it isn't stored that the notice is delivered", async () => {
       const { saveRecord } = server;
       server.saveRecord = failing(
         ({ id, notice }) => id === below && notice.state === "delivered",
@@ -182,7 +182,7 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.equal(task()?.status, "completed");
     });
 
-    it("but no turn that ended in the moment in which the notice arrived", async () => {
+    it("isn't followed again if that turn ended in the moment in which the notice arrived", async () => {
       server.finish(below, "Found it.");
       await settled();
       server.finish(above, "It is in the cart.");
@@ -191,7 +191,7 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.deepEqual([task()?.status, task()?.resumeCount], ["completed", 1]);
     });
 
-    it("and not read if its subtasks' notices came before its end, or can't wake it", async () => {
+    it("isn't even read if its subtasks' notices came before its end, or can't wake it", async () => {
       server.finish(below, "Found it.");
       await clock.advance(1_000);
       server.finish(above, "It is in the cart.");
@@ -220,7 +220,7 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.equal(task()?.status, "completed");
     });
 
-    it("and not read if it has failed", async () => {
+    it("isn't even read if it has failed", async () => {
       const failed = await launch(parent);
       const part = await launch(failed);
       server.end(failed, { type: "failed", error: { name: "APIError", message: "Bad." } });
@@ -235,7 +235,7 @@ describe("A completed task that a subtask's notice wakes", () => {
   it("is found by a window that heard nothing of it when its notice is tried again", async () => {
     const { prompt } = server;
     server.prompt = async (id, sent) => {
-      // It is stored, and answered, but there is no answer, and no event either.
+      // It is stored, and its turn begins, but the call fails, and no event arrives.
       await prompt.call(server, id, sent);
       if (id !== above) return;
       server.prompt = prompt;
@@ -439,18 +439,20 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.equal(task()?.status, "resumed");
     });
 
-    it("is tried once every five seconds, however often that fails, and no more once the window is closed", async () => {
+    it("is tried again at each event, and besides by one timer, until the window is closed", async () => {
       isBroken = true;
       const tries = (): number => window.log.filter((line) => line.startsWith("Couldn't follow")).length;
       const { info } = (await server.messages(above)).at(-1) ?? assert.fail();
       for (let times = 0; times < 3; times++) server.emit({ type: "message-changed", info });
       await settled();
       assert.equal(tries(), 4);
-      await clock.advance(5_000);
-      assert.equal(tries(), 5);
+      for (const expected of [5, 6]) {
+        await clock.advance(5_000);
+        assert.equal(tries(), expected);
+      }
       window.engine.dispose();
       await clock.advance(20_000);
-      assert.equal(tries(), 5);
+      assert.equal(tries(), 6);
     });
 
     it("is found at a reconnect, even if the subtask was deleted", async () => {

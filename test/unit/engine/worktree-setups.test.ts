@@ -190,7 +190,7 @@ describe("The setup of a worktree", () => {
       await launch(parent, "folder");
     });
 
-    it("keeps a removed worktree from being made again, but brings back what was discarded", async () => {
+    it("keeps a removed worktree from being made again, but not a discarded one", async () => {
       Object.assign(setup, { isAllowed: true });
       const id = await completed();
       const { length } = signals;

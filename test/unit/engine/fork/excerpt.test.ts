@@ -32,14 +32,16 @@ describe("A piece of a text", () => {
     assert.equal(tail("a\uD800b", 2), "\uD800b");
   });
 
-  it("names a number of things", () => {
+  it("is on one line if it is to be", () => {
+    assert.equal(oneLine(" a\r\n\tb\u0085c \u2028 d\n"), "a b c d");
+  });
+});
+
+describe("A number of things", () => {
+  it("has them in the plural, unless it is one", () => {
     assert.deepEqual(
       [0, 1, 2].map((count) => amount(count, "file")),
       ["0 files", "1 file", "2 files"],
     );
-  });
-
-  it("is on one line if it is to be", () => {
-    assert.equal(oneLine(" a\r\n\tb\u0085c \u2028 d\n"), "a b c d");
   });
 });

@@ -4,7 +4,7 @@ import { TokenScales } from "../../../../src/engine/fork/token-scales.ts";
 import type { Message } from "../../../../src/engine/server-model.ts";
 import { agent, ByteCounter, ids, user } from "./conversation.ts";
 
-describe("The messages that fit", () => {
+describe("Fitting messages into a limit", () => {
   let counter: ByteCounter;
 
   beforeEach(() => (counter = new ByteCounter()));
@@ -24,7 +24,7 @@ describe("The messages that fit", () => {
     return messages.map((message) => scales.tokens(message));
   };
 
-  it("are all of them up to the limit, and not one token more", async () => {
+  it("keeps all of them up to the limit, and shortens or removes some for one token more", async () => {
     const messages = [prompt("u", 100), answer("a", 100), prompt("n", 100)];
     assert.equal((await fit(messages, 300)).messages, messages);
     // The prompt of the first answer may take up to a quarter.
@@ -34,7 +34,7 @@ describe("The messages that fit", () => {
     assert.deepEqual([ids(kept), ids(removed)], [["n"], ["u", "a"]]);
   });
 
-  it("leave room for a summary at the front", async () => {
+  it("leaves room for a summary at the front", async () => {
     const summary = [prompt("request", 100), answer("summary", 100, { summary: true })];
     const { messages, removed, shortenedMessages } = await fit(
       [...summary, prompt("u", 100), ...answers(10, 100)],
@@ -45,7 +45,7 @@ describe("The messages that fit", () => {
     assert.deepEqual([ids(removed), shortenedMessages], [["a0", "a1", "a2"], 0]);
   });
 
-  it("take for a summary only what a server wrote as one, after a request", async () => {
+  it("takes for a summary only what the server wrote as one, after a request", async () => {
     for (const front of [
       [prompt("request", 100), answer("summary", 100)],
       [answer("first", 100), answer("summary", 100, { summary: true })],
@@ -55,7 +55,7 @@ describe("The messages that fit", () => {
     }
   });
 
-  it("have a quarter of the limit for the prompt of a newest answer that is too long itself", async () => {
+  it("leaves a quarter of the limit to the prompt of a newest answer that is too long itself", async () => {
     const kept = await fit([prompt("u", 2_000), answer("a", 5_000)], 1_000);
     assert.deepEqual([ids(kept.messages), kept.shortenedMessages], [["u", "a"], 2]);
     const [first = 0, second = 0] = await tokens(kept.messages);
@@ -63,7 +63,7 @@ describe("The messages that fit", () => {
     assert.ok(second <= 750 && second >= 700, String(second));
   });
 
-  it("give an older one what the newest ones leave", async () => {
+  it("gives an older message what the newest ones leave", async () => {
     const { messages, shortenedMessages } = await fit([prompt("u", 700), answer("a", 400)], 1_000);
     assert.equal(shortenedMessages, 1);
     const [first = 0, second] = await tokens(messages);
@@ -71,12 +71,12 @@ describe("The messages that fit", () => {
     assert.ok(first <= 600 && first >= 550, String(first));
   });
 
-  it("are nothing of a newest message for which there is no room at all", async () => {
+  it("keeps a newest message without its parts if there is no room at all for it", async () => {
     const { messages } = await fit([prompt("u", 100)], 3);
     assert.deepEqual([ids(messages), messages[0]?.parts], [["u"], []]);
   });
 
-  it("are counted a batch at a time, from the newest on, and no further than needed", async () => {
+  it("counts a batch at a time, from the newest on, and no further than needed", async () => {
     const many = [prompt("u", 100), ...answers(3_000, 100)];
     await fit(many, 20_000);
     const counted = new Set(counter.asked).size;
