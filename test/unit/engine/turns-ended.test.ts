@@ -154,7 +154,7 @@ describe("The watcher of turns", () => {
           await watched.clock.advance(1_000);
           await watched.hearStatus(IDLE);
         }
-        assert.deepEqual(watched.ends, []);
+        assert.equal(watched.ends.length, 0);
         await watched.clock.advance(1_000 + 2 * POLL_MS);
         assert.equal(watched.ends[0]?.type, "turn-failed");
       });

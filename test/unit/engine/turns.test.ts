@@ -186,9 +186,14 @@ describe("The watcher of turns", () => {
       }
     });
 
-    it("nothing of a task that has ended, or that waits for a slot", async () => {
+    it("nothing of a task that has ended", async () => {
       watched.entry.turn = undefined;
       await watched.hearStatus(IDLE);
+      assert.deepEqual(watched.server.journal, []);
+    });
+
+    it("nothing about the work of a task that waits for a slot", async () => {
+      watched.turns.dispose();
       open({ queued: true });
       await watched.hearStatus(BUSY);
       assert.equal(watched.entry.turn?.kind, "queued");
