@@ -13,7 +13,7 @@ import { roughTokens } from "../support/rough-tokens.ts";
 import { script, type ScriptedModel } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
-import { NO_ISOLATION } from "../../src/engine/settings.ts";
+import { ENGINE_SETTINGS } from "../support/engine-settings.ts";
 import { noWorktrees } from "../support/no-worktrees.ts";
 
 const logger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -74,17 +74,7 @@ describe("connecting to a server whose answers fail", () => {
       tombstones: remembered(),
       tokens: roughTokens,
       worktrees: noWorktrees,
-      settings: () => ({
-        pollInterval: 500,
-        stallWarning: 0,
-        notifyParent: true,
-        maxDepth: 1,
-        fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-        maxConcurrentTasks: 0,
-        collisions: "block",
-        isolation: NO_ISOLATION,
-        budget: {},
-      }),
+      settings: () => ENGINE_SETTINGS,
     });
     const session = new ActiveSession(engine, failing, logger);
     const starts = new Semaphore(1);

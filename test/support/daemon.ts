@@ -21,7 +21,7 @@ import { realClock } from "./engine.ts";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "./opencode.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 import { tempDir } from "./temp.ts";
-import { NO_ISOLATION } from "../../src/engine/settings.ts";
+import { ENGINE_SETTINGS } from "./engine-settings.ts";
 
 /** A folder as followed by one window. */
 interface WatchedFolder extends FolderClient {
@@ -117,15 +117,7 @@ export class DaemonDesk extends DaemonState {
     const client = this.client(release, (line) => void log.push(line));
     const complete: FolderSettings = {
       engine: {
-        pollInterval: 500,
-        stallWarning: 0,
-        notifyParent: true,
-        maxDepth: 1,
-        fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-        maxConcurrentTasks: 0,
-        collisions: "block",
-        isolation: NO_ISOLATION,
-        budget: {},
+        ...ENGINE_SETTINGS,
         ...engine,
       },
       server: { path: openCodeBinary(), startTimeoutMs: 60_000 },

@@ -11,7 +11,7 @@ import { OpenCodeConnection, type ConnectionOptions } from "../../src/opencode/c
 import { ServerEvents } from "../../src/opencode/server-events.ts";
 import type { OpenCodeServer } from "./opencode.ts";
 import { until } from "./wait.ts";
-import { NO_ISOLATION } from "../../src/engine/settings.ts";
+import { ENGINE_SETTINGS } from "./engine-settings.ts";
 import { FolderWorktrees } from "../../src/git/folder-worktrees.ts";
 
 export const realClock: Clock = {
@@ -100,15 +100,7 @@ export async function openWindow(
     tokens,
     worktrees: new FolderWorktrees(server.directory, () => process.env, logger),
     settings: () => ({
-      pollInterval: 500,
-      stallWarning: 0,
-      notifyParent: true,
-      maxDepth: 1,
-      fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-      maxConcurrentTasks: 0,
-      collisions: "block",
-      isolation: NO_ISOLATION,
-      budget: {},
+      ...ENGINE_SETTINGS,
       ...settings,
     }),
   });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { TaskEngine, type EngineSettings } from "../../src/engine/engine.ts";
 import { messageOf } from "../../src/engine/errors.ts";
 import type { Logger, Worktrees } from "../../src/engine/ports.ts";
-import { NO_ISOLATION } from "../../src/engine/settings.ts";
 import type { TaskRecord } from "../../src/engine/task.ts";
+import { ENGINE_SETTINGS } from "./engine-settings.ts";
 import { Link } from "./link.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { MemoryServer } from "./memory-server.ts";
@@ -47,15 +47,8 @@ export function memoryWindow(
     tokens: roughTokens,
     worktrees,
     settings: () => ({
+      ...ENGINE_SETTINGS,
       pollInterval: POLL_MS,
-      stallWarning: 0,
-      notifyParent: true,
-      maxDepth: 1,
-      fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-      maxConcurrentTasks: 0,
-      collisions: "block",
-      isolation: NO_ISOLATION,
-      budget: {},
       ...settings,
     }),
   });

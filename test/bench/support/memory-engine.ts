@@ -5,7 +5,7 @@ import type { Logger } from "../../../src/engine/ports.ts";
 import type { TaskRecordDraft } from "../../../src/engine/task.ts";
 import { realClock } from "../../support/engine.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
-import { NO_ISOLATION } from "../../../src/engine/settings.ts";
+import { ENGINE_SETTINGS } from "../../support/engine-settings.ts";
 import { noWorktrees } from "../../support/no-worktrees.ts";
 
 /** Throws on warnings, because a benchmark that logs one doesn't measure what it should. */
@@ -30,15 +30,9 @@ export function memoryEngine(server: MemoryServer): TaskEngine {
     tokens: roughTokens,
     worktrees: noWorktrees,
     settings: () => ({
+      ...ENGINE_SETTINGS,
       pollInterval: 5_000,
       stallWarning: 120_000,
-      notifyParent: true,
-      maxDepth: 1,
-      fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-      maxConcurrentTasks: 0,
-      collisions: "block",
-      isolation: NO_ISOLATION,
-      budget: {},
     }),
   });
 }

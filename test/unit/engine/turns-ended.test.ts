@@ -10,8 +10,9 @@ import {
 } from "../../../src/engine/turn-errors.ts";
 import { STEERING_MARK } from "../../../src/engine/turn.ts";
 import { settled } from "../../support/manual-clock.ts";
+import { POLL_MS } from "../../support/memory-window.ts";
 import { answer, prompt, textPart, toolPart } from "./builders.ts";
-import { BAD, BUSY, ENDED, ID, IDLE, POLL_MS, RETRY, WatchedTurn } from "./watched-turn.ts";
+import { BAD, BUSY, ENDED, ID, IDLE, RETRY, WatchedTurn } from "./watched-turn.ts";
 
 describe("The watcher of turns", () => {
   let watched: WatchedTurn;

@@ -4,8 +4,9 @@ import type { Message, Part, ServerEvent } from "../../../src/engine/server-mode
 import { TURN_WINDOW } from "../../../src/engine/turn.ts";
 import { currentTurn } from "../../../src/engine/turns.ts";
 import { settled } from "../../support/manual-clock.ts";
+import { POLL_MS } from "../../support/memory-window.ts";
 import { answer, prompt, textPart, toolPart } from "./builders.ts";
-import { BAD, BUSY, ENDED, ID, IDLE, POLL_MS, RETRY, WatchedTurn } from "./watched-turn.ts";
+import { BAD, BUSY, ENDED, ID, IDLE, RETRY, WatchedTurn } from "./watched-turn.ts";
 
 describe("The watcher of turns", () => {
   let watched: WatchedTurn;

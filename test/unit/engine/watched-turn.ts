@@ -3,20 +3,20 @@ import { PromptSender } from "../../../src/engine/arrival.ts";
 import { TaskRegistry, type Entry } from "../../../src/engine/registry.ts";
 import type { SentPrompt, WorkingTurn } from "../../../src/engine/running-turn.ts";
 import type { Message, Part, Prompt, ServerEvent, SessionStatus } from "../../../src/engine/server-model.ts";
-import { NO_ISOLATION, type EngineSettings } from "../../../src/engine/settings.ts";
+import type { EngineSettings } from "../../../src/engine/settings.ts";
 import { goneSession } from "../../../src/engine/task-memory.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import type { TaskEvent } from "../../../src/engine/transitions.ts";
 import { TurnWatcher } from "../../../src/engine/turns.ts";
+import { ENGINE_SETTINGS } from "../../support/engine-settings.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
+import { POLL_MS } from "../../support/memory-window.ts";
 import { remembered } from "../../support/remembered.ts";
 import { answer, record } from "./builders.ts";
 
 /** The ID of the task. */
 export const ID = "ses_task";
-/** Milliseconds between two polls. */
-export const POLL_MS = 5_000;
 export const IDLE = { type: "idle" } as const;
 export const BUSY = { type: "busy" } as const;
 export const RETRY = { type: "retry", attempt: 1, message: "Too many requests", next: 9e15 } as const;
@@ -38,17 +38,7 @@ export class WatchedTurn {
   readonly sent: Prompt[] = [];
   readonly ends: TaskEvent[] = [];
   readonly log: string[] = [];
-  settings: EngineSettings = {
-    pollInterval: POLL_MS,
-    stallWarning: 0,
-    notifyParent: true,
-    maxDepth: 1,
-    fork: { maxToolResultChars: 1_500, maxTokens: 100_000, strategy: "auto" },
-    maxConcurrentTasks: 0,
-    collisions: "block",
-    isolation: NO_ISOLATION,
-    budget: {},
-  };
+  settings: EngineSettings = { ...ENGINE_SETTINGS, pollInterval: POLL_MS };
   entry: Entry;
 
   /** @param facts what the task's record has besides the usual */

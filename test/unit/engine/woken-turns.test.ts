@@ -6,7 +6,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, memoryWindow, openWindow, storedRecord } from "../../support/memory-window.ts";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
-import { shortID, type Task, type TaskRecord } from "../../../src/engine/task.ts";
+import { shortID, type Task } from "../../../src/engine/task.ts";
 import { answer } from "./builders.ts";
 
 describe("A completed task that a subtask's notice wakes", () => {
@@ -130,11 +130,15 @@ describe("A completed task that a subtask's notice wakes", () => {
         .flatMap(({ call, sessionID = "" }) => (call === "messages" ? [sessionID] : []));
     }
 
-    const failing =
-      (isIt: (record: TaskRecord) => boolean, real: MemoryServer["saveRecord"]) => (record: TaskRecord) =>
-        isIt(record)
+    /** Has it fail to store that the notice is delivered. Returns what ends that. */
+    function failDelivered(): () => void {
+      const { saveRecord } = server;
+      server.saveRecord = (record) =>
+        record.id === below && record.notice.state === "delivered"
           ? Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."))
-          : real.call(server, record);
+          : saveRecord.call(server, record);
+      return () => (server.saveRecord = saveRecord);
+    }
 
     it("is followed while its turn runs", async () => {
       await wakeUnseen();
@@ -145,13 +149,10 @@ describe("A completed task that a subtask's notice wakes", () => {
     });
 
     it("is followed even if it isn't stored that the notice is delivered, and that can't be found out now", async () => {
-      const { saveRecord, messages } = server;
-      server.saveRecord = failing(
-        ({ id, notice }) => id === below && notice.state === "delivered",
-        saveRecord,
-      );
+      const { messages } = server;
+      const heal = failDelivered();
       await wakeUnseen(() => window.engine.cancel(below, "person"));
-      server.saveRecord = saveRecord;
+      heal();
       assert.equal((await storedRecord(server, below)).notice.state, "pending");
       let reads = 0;
       server.messages = (id, limit) =>
@@ -162,11 +163,7 @@ describe("A completed task that a subtask's notice wakes", () => {
     });
 
     it("isn't followed again once that turn is over, though it isn't stored that the notice is delivered", async () => {
-      const { saveRecord } = server;
-      server.saveRecord = failing(
-        ({ id, notice }) => id === below && notice.state === "delivered",
-        saveRecord,
-      );
+      const heal = failDelivered();
       server.finish(below, "Found it.");
       await settled();
       server.useTool(above);
@@ -175,7 +172,7 @@ describe("A completed task that a subtask's notice wakes", () => {
       await settled();
       const record = await storedRecord(server, above);
       assert.equal(record.resumeCount, 1);
-      server.saveRecord = saveRecord;
+      heal();
       await reopen();
       assert.equal(window.engine.get(below)?.notice.state, "delivered");
       assert.deepEqual((await storedRecord(server, above)).resumeCount, 1);
