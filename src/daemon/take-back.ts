@@ -21,13 +21,13 @@ export function takeBack(before: string, after: string, present: string): string
   if (!back || !since) return undefined;
   if (back.some((one) => since.some((other) => isTouching(one, other)))) return undefined;
   const all = [...back, ...since].sort((a, b) => a.start - b.start);
-  const kept: string[] = [];
+  let text = "";
   let at = 0;
   for (const { start, end, lines } of all) {
-    kept.push(...base.slice(at, start), ...lines);
+    text += [...base.slice(at, start), ...lines].join("");
     at = end;
   }
-  return [...kept, ...base.slice(at)].join("");
+  return text + base.slice(at).join("");
 }
 
 /** Lines include their line endings, so that joining them restores the text. */

@@ -315,13 +315,15 @@ export class Notices implements Disposable {
   }
 
   private count(entry: Entry): Omit<NoticeFacts, "result" | "changes"> {
-    const siblings = [...this.registry.all(), ...this.registry.lost()].filter(
-      ({ record }) => record.parentSessionID === entry.record.parentSessionID,
-    );
-    const records = siblings.map(({ record }) => record);
+    const { parentSessionID } = entry.record;
+    const lost = this.registry.lost().filter(({ record }) => record.parentSessionID === parentSessionID);
+    const siblings = [...this.registry.tasksOf(parentSessionID), ...lost];
     return {
       runningCount: siblings.filter((task) => isActive(task.record) || this.isToContinue(task)).length,
-      totalCount: countSinceQuiet(entry.record, records),
+      totalCount: countSinceQuiet(
+        entry.record,
+        siblings.map(({ record }) => record),
+      ),
     };
   }
 
@@ -366,11 +368,11 @@ export function expectWaking(entry: Entry, messageID: string): void {
 /** How many siblings were launched since the parent last had none running, up to and including this one. */
 export function countSinceQuiet(record: TaskRecord, siblings: readonly TaskRecord[]): number {
   let since = launchedAt(record);
-  for (;;) {
-    const earlier = siblings.map((other) => (reaches(other, since) ? launchedAt(other) : since));
-    const earliest = Math.min(since, ...earlier);
-    if (earliest === since) break;
-    since = earliest;
+  let ordered = siblings;
+  // In alternate directions, because thousands of siblings can be in the order of their launch or in its reverse.
+  for (let before = Infinity; since < before; ordered = ordered.toReversed()) {
+    before = since;
+    for (const other of ordered) if (reaches(other, since)) since = launchedAt(other);
   }
   return siblings.filter((other) => launchedAt(other) >= since).length;
 }

@@ -23,11 +23,11 @@ const BEFORE = 40;
 /** The lines that contain the text, the newest first, at most one for each line. */
 export function findHits(messages: readonly Message[], query: string): readonly Hit[] {
   const expression = findExpression(query);
-  const hits: Hit[] = [];
-  if (!expression) return hits;
+  if (!expression) return [];
+  let hits: readonly Hit[] = [];
   for (const message of messages.toReversed())
     for (const { entryID, texts } of entriesOf(message).toReversed()) {
-      hits.push(...hitsIn(entryID, texts, expression).reverse());
+      hits = [...hits, ...hitsIn(entryID, texts, expression).reverse()];
       if (hits.length >= MAX_HITS) return hits.slice(0, MAX_HITS);
     }
   return hits;

@@ -52,6 +52,14 @@ describe("taking a change back", () => {
     );
   });
 
+  it("takes back a change after 200,000 lines", () => {
+    const lines = "line\n".repeat(200_000);
+    assert.equal(
+      takeBack(`${lines}old\n`, `${lines}task's\n`, `other's\n${lines}task's\n`),
+      `other's\n${lines}old\n`,
+    );
+  });
+
   it("refuses texts that differ too much for a fast comparison", () => {
     const text = (word: string): string =>
       Array.from({ length: 6_000 }, (_, at) => `${word} ${at}\n`).join("");

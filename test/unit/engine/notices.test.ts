@@ -160,14 +160,15 @@ describe("notices", () => {
     );
   });
 
+  const at = (startedAt: number, endedAt?: number): ReturnType<typeof record> =>
+    record({
+      createdAt: startedAt,
+      startedAt,
+      endedAt,
+      status: endedAt === undefined ? "running" : "completed",
+    });
+
   it("counts the tasks launched since none was running", () => {
-    const at = (startedAt: number, endedAt?: number): ReturnType<typeof record> =>
-      record({
-        createdAt: startedAt,
-        startedAt,
-        endedAt,
-        status: endedAt === undefined ? "running" : "completed",
-      });
     const early = at(0, 10);
     const first = at(20, 40);
     const second = at(30, 60);
@@ -186,6 +187,13 @@ describe("notices", () => {
     // One waited for its slot when the others were launched.
     const queued = { ...at(55, 90), createdAt: 1 };
     assert.equal(countSinceQuiet(queued, [early, queued]), 2);
+  });
+
+  it("counts 200,000 tasks, each launched as the one before it ended, in either order", () => {
+    const chain = Array.from({ length: 200_000 }, (_, index) => at(index, index + 1));
+    const latest = at(chain.length);
+    assert.equal(countSinceQuiet(latest, [...chain, latest]), 200_001);
+    assert.equal(countSinceQuiet(latest, [latest, ...chain.toReversed()]), 200_001);
   });
 
   it("durations have at most two units", () => {

@@ -103,5 +103,6 @@ describe("searching a conversation", () => {
     assert.ok(hits.every(({ entryID }) => entryID === "prt_new"));
     const [older, newer] = [text("needle\n".repeat(5), "prt_old"), text("needle\n".repeat(19), "prt_new")];
     assert.equal(findHits([older, newer], "needle").at(-1)?.entryID, "prt_old");
+    assert.equal(findHits([text("needle\n".repeat(200_000))], "needle").length, 20);
   });
 });
