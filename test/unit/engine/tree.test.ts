@@ -25,6 +25,11 @@ describe("A tree", () => {
     assert.deepEqual(ids(tree.all()), ["b", "root"]);
     assert.equal(tree.get("a"), undefined);
     assert.deepEqual(tree.get("b"), { id: "b", in: "root" });
+    // One that comes back is the last.
+    tree.keep({ id: "c", in: "root" });
+    tree.forget("b");
+    tree.keep({ id: "b", in: "root" });
+    assert.deepEqual(ids(tree.childrenOf("root")), ["c", "b"]);
   });
 
   it("has descendants, the nearest first, each once, even if it is its own ancestor", () => {

@@ -9,6 +9,7 @@ import {
 import { planFork, type ForkOptions } from "../../../../src/engine/fork/plan.ts";
 import { forkPreamble, PREAMBLE_LENGTH } from "../../../../src/engine/fork/preamble.ts";
 import { forkPreview } from "../../../../src/engine/fork/preview.ts";
+import { transcriptText } from "../../../../src/engine/fork/transcript-text.ts";
 import type { Message } from "../../../../src/engine/server-model.ts";
 import { agent, ByteCounter, call, file, ids, mark, reasoning, user } from "./conversation.ts";
 
@@ -255,5 +256,11 @@ describe("the preview of a fork", () => {
     const history = await cut(inheritedHistory(turns(2)));
     const preview = forkPreview(history, { kind: "copy" });
     assert.deepEqual([preview.kind, preview.messagesAfter], ["copy", 4]);
+    assert.equal(preview.text, `${forkPreamble(history)}\n\n${transcriptText(history.messages)}`);
+  });
+
+  it("of an empty conversation shows the preamble alone", async () => {
+    const history = await cut(inheritedHistory([]));
+    assert.equal(forkPreview(history, { kind: "copy" }).text, forkPreamble(history));
   });
 });
