@@ -6,6 +6,7 @@ import { askGit, git, gitText } from "./git.ts";
 import { requireNoInnerRepositories } from "./inner-repositories.ts";
 import { mergeTrees } from "./merge.ts";
 import { requireOurs } from "./our-worktrees.ts";
+import { requireNoRebase } from "./rebase.ts";
 import { refs, updateRefs } from "./refs.ts";
 import { commitOf } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
@@ -41,6 +42,7 @@ export async function createBranch(options: CreateBranch): Promise<string> {
   const { repository, ours } = await requireOurs(worktree, signal);
   const { root } = repository;
   await requireFree(root, name, signal);
+  await requireNoRebase(repository);
   await requireNoInnerRepositories(root, signal);
   const head = await commitOf(root, refs.head(ours.name), signal);
   const headTree =

@@ -4,6 +4,7 @@ import { askGit, git, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
 import { CONFLICT_START, versionsIn } from "./plan-contents.ts";
 import { requireOurs } from "./our-worktrees.ts";
+import { requireNoRebase } from "./rebase.ts";
 import { findRepository } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
@@ -20,7 +21,11 @@ export async function planBringBack(options: {
   readonly signal?: AbortSignal | undefined;
 }): Promise<BringBackPlan> {
   const { folder, worktree, base, unsaved, signal } = options;
-  const [{ root }] = await Promise.all([findRepository(folder, signal), requireOurs(worktree, signal)]);
+  const [{ root }, { repository }] = await Promise.all([
+    findRepository(folder, signal),
+    requireOurs(worktree, signal),
+  ]);
+  await requireNoRebase(repository);
   const { tree: agents } = await snapshot(worktree, { base, signal });
   // Git may ignore a file of the folder at such a path: it would be overwritten without a conflict, or count as deleted.
   const alsoIgnored = await changedPaths(root, base, agents, signal);

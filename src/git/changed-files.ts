@@ -33,8 +33,9 @@ export async function changedFiles(
       else kinds.set(first, { kind: kindOf(status, oldBlob === newBlob && oldMode !== newMode) });
       continue;
     }
-    const [added = "", removed = "", name = ""] = entry.split("\t");
-    // A renamed file has an empty name here; both names follow.
+    const [added = "", removed = "", ...names] = entry.split("\t");
+    // The name may contain tabs. A renamed file has an empty one here; both names follow.
+    const name = names.join("\t");
     const path = name === "" ? (output[at + 1] ?? "") : name;
     if (name === "") at += 2;
     const kind = kinds.get(path);

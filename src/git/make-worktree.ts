@@ -6,6 +6,7 @@ import { git, gitText, GitError } from "./git.ts";
 import {
   codeOf,
   deleteWorktree,
+  isIntact,
   isValidName,
   listing,
   lockReason,
@@ -105,6 +106,15 @@ export async function remakeWorktree(options: RemakeWorktree, state?: string): P
   await cleanUpUnfinished(folder, signal);
   if (await exists(root))
     throw new UserFacingError(sentence("{0} already exists. Move it away, then try again.", root));
+  const ours = (await ourWorktrees(repository)).get(name);
+  if (ours?.root !== undefined && (await isIntact(ours.root, ours.gitDirectory)))
+    throw new UserFacingError(
+      sentence(
+        'The worktree was moved to {0}. Move it back to {1}, run "git worktree repair" in it, then try again.',
+        ours.root,
+        root,
+      ),
+    );
   const contents = await lastContents(folder, { name, state, signal });
   if (!contents)
     throw new UserFacingError(

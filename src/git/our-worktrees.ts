@@ -137,6 +137,15 @@ async function linkedFrom(link: string): Promise<string | undefined> {
   return path === undefined ? undefined : orElse(realpath(path), undefined);
 }
 
+/** Whether the folder is there, and leads to the worktree. */
+export async function isIntact(root: string, gitDirectory: string): Promise<boolean> {
+  try {
+    return (await findRepository(root)).gitDirectory === gitDirectory;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether the file `.git` in a folder leads nowhere, as after its repository was moved. */
 export async function isCutOff(root: string): Promise<boolean> {
   const link = join(root, ".git");

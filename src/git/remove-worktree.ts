@@ -4,10 +4,18 @@ import { sentence } from "../engine/sentence.ts";
 import { changedFiles } from "./changed-files.ts";
 import { git, parts } from "./git.ts";
 import { requireNoInnerRepositories } from "./inner-repositories.ts";
-import { deleteWorktree, isCutOff, ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
+import {
+  deleteWorktree,
+  isCutOff,
+  isIntact,
+  ourWorktrees,
+  requireOurs,
+  type OurWorktree,
+} from "./our-worktrees.ts";
+import { rebasedTip } from "./rebase.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, type Repository } from "./repository.ts";
-import { snapshot, type Snapshot } from "./snapshot.ts";
+import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
 
 /** What would be lost with a worktree. */
 export interface Work {
@@ -37,9 +45,10 @@ export async function work(options: {
   const { repository, ours } = await requireOurs(directory, signal);
   const { commit, head } = await snapshot(repository.root, { base, signal });
   const start = await commitOf(repository.root, refs.head(ours.name), signal);
+  const tips = [head, await rebasedTip(repository, signal)].filter((tip) => tip !== undefined);
   const [files, commits] = await Promise.all([
     changedFiles(repository.root, base, commit, { signal }),
-    ownCommits(repository.root, { head, known: start ?? base, signal }),
+    ownCommits(repository.root, { tips, known: start ?? base, signal }),
   ]);
   return { files, commits };
 }
@@ -60,13 +69,21 @@ export async function keep(options: {
   return { ref, commit };
 }
 
-/** The files of a worktree, with those of its base that Git ignores by now. */
+/**
+ * The files of a worktree, with those of its base that Git ignores by now. The commit also leads to what a rebase in
+ * progress has yet to apply.
+ */
 export async function stateOf(
-  { root }: Repository,
+  repository: Repository,
   { name }: OurWorktree,
   signal: AbortSignal | undefined,
 ): Promise<Snapshot> {
-  return snapshot(root, { base: await commitOf(root, refs.base(name), signal), signal });
+  const { root } = repository;
+  const state = await snapshot(root, { base: await commitOf(root, refs.base(name), signal), signal });
+  const { head, tree } = state;
+  const tip = await rebasedTip(repository, signal);
+  if (head === undefined || tip === undefined) return state;
+  return { ...state, commit: await commitTree(root, tree, [head, tip], signal) };
 }
 
 /**
@@ -124,21 +141,13 @@ export async function forgetWorktree(folder: string, name: string, signal?: Abor
   await updateRefs(folder, { remove: left.map(({ ref }) => ref) }, signal);
 }
 
-async function isIntact(root: string, gitDirectory: string): Promise<boolean> {
-  try {
-    return (await findRepository(root)).gitDirectory === gitDirectory;
-  } catch {
-    return false;
-  }
-}
-
 async function ownCommits(
   directory: string,
-  { head, known, signal }: { head: string | undefined; known: string; signal: AbortSignal | undefined },
+  { tips, known, signal }: { tips: readonly string[]; known: string; signal: AbortSignal | undefined },
 ): Promise<Work["commits"]> {
-  if (head === undefined) return [];
+  if (tips.length === 0) return [];
   const not = ["--not", known, "--branches", "--tags", "--remotes"];
-  const args = ["log", "-z", `--max-count=${MAX_COMMITS}`, "--format=%H %s", head, ...not, "--"];
+  const args = ["log", "-z", `--max-count=${MAX_COMMITS}`, "--format=%H %s", ...tips, ...not, "--"];
   return parts(await git(directory, args, { signal })).map((line) => ({
     commit: line.slice(0, line.indexOf(" ")),
     subject: line.slice(line.indexOf(" ") + 1),

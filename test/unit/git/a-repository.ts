@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -129,4 +130,28 @@ export function dirtyRepository(): ARepository {
       "key.secret": "secret\n",
     })
     .remove("deleted.txt");
+}
+
+/**
+ * Leaves a worktree whose agent has made three commits in the middle of a rebase onto another one: the second is in
+ * conflict, the last is yet to come.
+ * @returns the last one, which is no longer checked out
+ */
+export function stopInRebase(worktree: string): string {
+  const commit = (files: Readonly<Record<string, string>>, message: string): void => {
+    writeFiles(worktree, files);
+    gitIn(worktree, "add", "-A");
+    gitIn(worktree, "commit", "-qm", message);
+  };
+  commit({ "first.txt": "1\n" }, "First");
+  const onto = gitIn(worktree, "rev-parse", "HEAD").trim();
+  commit({ "second.txt": "2\n" }, "Second");
+  commit({ "last.txt": "3\n" }, "Last");
+  const tip = gitIn(worktree, "rev-parse", "HEAD").trim();
+  gitIn(worktree, "checkout", "-q", onto);
+  commit({ "second.txt": "other\n" }, "Other");
+  const other = gitIn(worktree, "rev-parse", "HEAD").trim();
+  gitIn(worktree, "checkout", "-q", tip);
+  assert.throws(() => gitIn(worktree, "rebase", "-q", other));
+  return tip;
 }

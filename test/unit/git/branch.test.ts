@@ -3,7 +3,7 @@ import { createBranch } from "../../../src/git/branch.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree, type MadeWorktree } from "../../../src/git/make-worktree.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
-import { ARepository, gitIn, writeFiles } from "./a-repository.ts";
+import { ARepository, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
 
 const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
 
@@ -134,6 +134,23 @@ describe("A branch of a worktree's work", () => {
     writeFiles(root, textIn(["b.txt", "c.txt"], "resolved\n"));
     await createIt();
     assert.equal(repository.git("show", "agent/work:b.txt"), "resolved\n");
+  });
+
+  it("isn't created while a rebase is in progress", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const made = await worktreeOf(repository);
+    stopInRebase(made.root);
+    await assert.rejects(create(made), {
+      message:
+        "A rebase is in progress in the worktree, so commits are missing from it. Have the agent complete or abort the rebase, then try again.",
+    });
+    assert.doesNotMatch(repository.git("branch"), /agent/);
+    gitIn(made.root, "rebase", "--abort");
+    await create(made);
+    assert.deepEqual(
+      history(repository).map(([subject]) => subject),
+      ["A User: First", "A User: Second", "A User: Last"],
+    );
   });
 
   it("is made of one commit if the agent's commits don't follow one by one", async () => {

@@ -8,7 +8,7 @@ import { makeWorktree } from "../../../src/git/make-worktree.ts";
 import { changesOf, contents, type Which } from "../../../src/git/plan-contents.ts";
 import { writeBack } from "../../../src/git/write-back.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
-import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+import { ARepository, dirtyRepository, filesOf, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
 
 /** A folder and a worktree that was made from it. */
 interface Work {
@@ -600,6 +600,20 @@ describe("Bringing back", () => {
     await take(planned, "merged");
     assert.equal(repository.read("a.txt"), LINES.replace("two", "MINE").replace("eight", "AGENT"));
     assert.equal(repository.read("sub/b.txt"), "agent\n");
+  });
+
+  it("is refused while a rebase is in progress in the worktree", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const { root, base } = await makeWorktree({
+      directory: repository.root,
+      name: "work",
+      from: "what-you-see",
+    });
+    stopInRebase(root);
+    await assert.rejects(
+      planBringBack({ folder: repository.root, worktree: root, base }),
+      /A rebase is in progress in the worktree/,
+    );
   });
 
   it("from a folder that is no worktree of ours is refused", async () => {

@@ -65,6 +65,16 @@ describe("A repository inside a worktree", () => {
     assert.equal(existsSync(made.root), false);
   });
 
+  it("does so, too, if it was made in a folder that has files of the worktree", async () => {
+    repository.commit({ "sub/app/old.txt": "old\n" });
+    made = await makeWorktree({ directory: repository.root, name: "work", from: "what-you-see" });
+    makeInner("sub/app");
+    await assertKept("sub/app");
+    rmSync(join(made.root, "sub/app/.git"), { recursive: true });
+    await discard({ directory: made.root });
+    assert.equal(existsSync(made.root), false);
+  });
+
   it("does so, too, if the agent has committed the link to it", async () => {
     makeInner("app");
     gitIn(made.root, "-c", "advice.addEmbeddedRepo=false", "add", "-A");

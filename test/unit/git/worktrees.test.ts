@@ -17,7 +17,7 @@ import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "../../../src/gi
 import { ourWorktrees } from "../../../src/git/our-worktrees.ts";
 import { forgetWorktree, keep, removeWorktree, work } from "../../../src/git/remove-worktree.ts";
 import { findRepository } from "../../../src/git/repository.ts";
-import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+import { ARepository, dirtyRepository, filesOf, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
 
 const whatYouSee = { from: "what-you-see", name: "add-tests" } as const;
 
@@ -188,6 +188,30 @@ describe("A worktree", () => {
     assert.deepEqual((await work({ directory: root, base })).commits, []);
   });
 
+  it("knows of changed files whatever their names", async () => {
+    const repository = new ARepository().commit({ "\tfirst": "1\n", "a.txt": "a\n" });
+    const { root, base } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    const names = ["\tfirst", "a.txt", "b\tc", "b\tc\t", "line\nbreak", ":100644"];
+    writeFiles(root, Object.fromEntries(names.map((name) => [name, "changed\n"])));
+    const { files } = await work({ directory: root, base });
+    assert.deepEqual(new Set(files.map(({ path }) => path)), new Set(names));
+    assert.ok(files.every(({ added }) => added === 1));
+  });
+
+  it("knows of the commits that a rebase in progress is to move, and keeps them", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const { root, name, base } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    const tip = stopInRebase(root);
+    const { commits } = await work({ directory: root, base });
+    assert.deepEqual(commits.map(({ subject }) => subject).sort(), ["First", "Last", "Other", "Second"]);
+    const kept = await removeWorktree({ folder: repository.root, name });
+    assert.ok(repository.git("rev-list", kept?.ref ?? "").includes(tip));
+    await remakeWorktree({ folder: repository.root, name, root });
+    assert.equal(gitIn(root, "log", "-1", "--format=%s").trim(), "Other");
+    const { ref } = await discard({ directory: root });
+    assert.ok(!repository.git("rev-list", ref).includes(tip));
+  });
+
   it("is made again from its last kept state, at the same place, with the agent's commits", async () => {
     const repository = dirtyRepository();
     const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
@@ -325,6 +349,25 @@ describe("A worktree", () => {
     const kept = await removeWorktree({ folder, name });
     assert.equal(gitIn(folder, "rev-parse", `${kept?.ref}^`).trim(), head);
     assert.equal(existsSync(root), false);
+  });
+
+  it("that was moved isn't made again, but stays as it is", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
+    await keep({ directory: root, as: "result" });
+    const moved = `${root}-moved`;
+    renameSync(root, moved);
+    gitIn(moved, "worktree", "repair");
+    writeFiles(moved, { "later.txt": "later\n" });
+    const refs = repository.git("for-each-ref");
+    await assert.rejects(remakeWorktree({ folder: repository.root, name, root }), {
+      message: `The worktree was moved to ${moved}. Move it back to ${root}, run "git worktree repair" in it, then try again.`,
+    });
+    assert.deepEqual(Object.keys(filesOf(moved)), ["a.txt", "later.txt"]);
+    assert.equal(repository.git("for-each-ref"), refs);
+    renameSync(moved, root);
+    gitIn(root, "worktree", "repair");
+    assert.ok(await removeWorktree({ folder: repository.root, name }));
   });
 
   it("is protected from the removal of worktrees by other programs", async () => {
