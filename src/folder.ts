@@ -61,7 +61,7 @@ export function folderOpener(host: FolderHost): FolderOpener {
     const { known } = mirror;
     const configure = async (): Promise<void> => mirror.configure(await settingsNow());
     const ensureSession = async (): Promise<string> => mirror.calls.ensureSession();
-    const session = own(new WindowSession(known, ensureSession, logger, state.pickedSession));
+    const session = own(new WindowSession(known, ensureSession, logger, state));
     const connector = own(
       new Connector({ mirror, daemon, passwords, settings, configure, view, name, logger }),
     );
@@ -75,7 +75,6 @@ export function folderOpener(host: FolderHost): FolderOpener {
     };
     own(view.onDidChangeVisibility(configureSoon));
     own(settings.onDidChange(configureSoon));
-    own(session.onDidChange(() => (state.pickedSession = session.isPicked ? session.id : undefined)));
 
     return {
       uri,

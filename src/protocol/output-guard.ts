@@ -1,13 +1,11 @@
-import { PANEL_COMMANDS, SENDING, type PanelMessage, type RequestAnswer } from "./output.ts";
+import { MAX_ANSWER, MAX_MESSAGE, PANEL_COMMANDS, SENDING, type PanelMessage, type RequestAnswer } from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
 const MAX_ID = 200;
 const MAX_URL = 8_000;
 const MAX_PATH = 4_000;
-const MAX_PROMPT = 1_000_000;
 const MAX_QUERY = 1_000;
-const MAX_ANSWER = 100_000;
 /** Limits both the questions of a request and the answers to one question. */
 const MAX_ANSWERS = 100;
 
@@ -57,7 +55,7 @@ const FIELDS: { readonly [T in PanelMessage["type"]]: Fields<Extract<PanelMessag
   "copy-conversation": {},
   "open-transcript": {},
   "copy-result": {},
-  send: { text: text(MAX_PROMPT), how: oneOf(...SENDING) },
+  send: { text: text(MAX_MESSAGE), how: oneOf(...SENDING) },
   withdraw: {},
   keep: {},
   "open-task": { id },

@@ -194,6 +194,11 @@ export type RequestView = PermissionView | QuestionsView;
 export const SENDING = ["resume", "now", "after", "continue"] as const;
 export type Sending = (typeof SENDING)[number];
 
+/** The longest message to a task, in characters. */
+export const MAX_MESSAGE = 1_000_000;
+/** The longest text of an answer to a request, in characters. */
+export const MAX_ANSWER = 100_000;
+
 /** A text that returns to the box: a refused message, or one that was withdrawn. */
 export interface ReturnedText {
   readonly text: string;

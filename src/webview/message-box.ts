@@ -1,6 +1,7 @@
-import type { ReturnedText, Sending } from "../protocol/output.ts";
+import { MAX_MESSAGE, type ReturnedText, type Sending } from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { button, h } from "./dom.ts";
+import { whyTooLong } from "./text-limit.ts";
 
 /** What the box is for at the moment. */
 export interface BoxMode {
@@ -91,8 +92,10 @@ export class MessageBox {
   private send(how: Sending | undefined): void {
     const text = this.text.value.trim();
     if (how === undefined || this.sending || (text === "" && how !== "continue")) return;
+    const problem = whyTooLong([text], MAX_MESSAGE, this.context);
+    this.problem.textContent = problem ?? "";
+    if (problem !== undefined) return;
     this.sending = true;
-    this.problem.textContent = "";
     // A button that is disabled loses the focus.
     if (this.element.contains(document.activeElement)) this.text.focus();
     this.refresh();

@@ -1,10 +1,17 @@
-import type { PermissionView, QuestionsView, RequestAnswer, RequestView } from "../protocol/output.ts";
+import {
+  MAX_ANSWER,
+  type PermissionView,
+  type QuestionsView,
+  type RequestAnswer,
+  type RequestView,
+} from "../protocol/output.ts";
 import type { Context } from "./context.ts";
 import { diffView } from "./diff-view.ts";
 import { button, h } from "./dom.ts";
 import { icon } from "./icons.ts";
 import type { ReplyDraft } from "./page-state.ts";
 import { QuestionForm } from "./question-form.ts";
+import { whyTooLong } from "./text-limit.ts";
 
 /** One request and the ways to answer it. Nothing is preselected. */
 export class RequestCard {
@@ -169,6 +176,11 @@ export class RequestCard {
 
   private send(reply: RequestAnswer): void {
     if (this.isSending) return;
+    const problem = whyTooLong(textsOf(reply), MAX_ANSWER, this.context);
+    if (problem !== undefined) {
+      this.fail(problem);
+      return;
+    }
     this.isSending = true;
     this.problem.textContent = "";
     this.refresh();
@@ -181,6 +193,18 @@ export class RequestCard {
       button.setAttribute("aria-disabled", String(this.isSending));
       button.disabled = button.dataset["needs"] === "answers" && this.form?.answers() === undefined;
     }
+  }
+}
+
+/** What the user may have written in an answer. */
+function textsOf(reply: RequestAnswer): readonly string[] {
+  switch (reply.type) {
+    case "permission":
+      return [reply.message ?? ""];
+    case "question":
+      return reply.answers.flat();
+    case "dismiss":
+      return [];
   }
 }
 

@@ -48,6 +48,7 @@ describe("bringing work back in the extension host", () => {
       "open.txt": lines,
       "closed.txt": lines,
       "staged.txt": lines,
+      "smiles.txt": "1\n2\n3\n\u{1f600}\u{1f600}\n",
       "saved.txt": lines.replaceAll("\n", "\r\n"),
     });
     const worktrees = new FolderWorktrees(repository.directory, () => process.env, silentLogger);
@@ -123,6 +124,16 @@ describe("bringing work back in the extension host", () => {
     assert.equal(open.getText(), "typed\n1\n2\n3\n4\n5\n");
     assert.ok(open.isDirty);
     assert.ok(!existsSync(at("image.bin")));
+  });
+
+  it("replaces whole characters in an editor, also those that have half of their code in common", async () => {
+    const open = await typeInto("smiles.txt", "typed\n");
+    // The first ones begin with the same surrogate, the last ones end with the same.
+    change("smiles.txt", "1\n2\n3\n\u{1f603}\u{1fa00}\n");
+    const undo = await write(await planBringBack(task, folder), all(["smiles.txt"]));
+    assert.equal(open.getText(), "typed\n1\n2\n3\n\u{1f603}\u{1fa00}\n");
+    await undo();
+    assert.equal(open.getText(), "typed\n1\n2\n3\n\u{1f600}\u{1f600}\n");
   });
 
   it("shows the new text in an editor without unsaved text, and the old one after Undo", async () => {

@@ -31,6 +31,43 @@ describe("a question in a list", () => {
     assert.deepEqual(accepted, ["First", "Second"]);
   });
 
+  it("of what was found can be answered while the search goes on, and keeps the active row at its end", async () => {
+    const children = [record({ id: "ses_b", createdAt: 2 }), record({ id: "ses_a", createdAt: 1 })];
+    const hits = ["first", "second", "third"].map((line, nth) => ({ entryID: "prt_1", nth, line }));
+    let end = (_: readonly never[]): void => assert.fail("not yet searched");
+    const shown: unknown[] = [];
+    const context = {
+      known: {
+        child: (id: string) => children.find((one) => one.id === id),
+        search: (id: string) =>
+          id === "ses_b" ? Promise.resolve(hits) : new Promise((resolve) => (end = resolve)),
+      },
+      folders: { all: [{ known: { sessions: () => children } }] },
+      panels: { showMatch: (id: string, { nth }: { nth: number }) => shown.push([id, nth]) },
+      logger: { warn: assert.fail },
+    } as unknown as CommandContext;
+    const search = async (): Promise<void> => {
+      await searchOutputs(context);
+      list.value = "words";
+      await until("the active row", () => list.activeItems[0]?.detail === "first");
+    };
+    await search();
+    await vscode.commands.executeCommand("quickInput.accept");
+    await until("its output", () => shown.length === 1);
+
+    await search();
+    await vscode.commands.executeCommand("quickInput.next");
+    await until("the next row", () => list.activeItems[0]?.detail === "second");
+    end([]);
+    await until("the end", () => !list.busy);
+    await vscode.commands.executeCommand("quickInput.accept");
+    await until("its output", () => shown.length === 2);
+    assert.deepEqual(shown, [
+      ["ses_b", 0],
+      ["ses_b", 1],
+    ]);
+  });
+
   it("of what was found says how many conversations couldn't be searched", async () => {
     const child = record({});
     const failing = {

@@ -156,22 +156,27 @@ function printed(value: unknown): string {
 
 interface AskedQuestion {
   readonly question: string;
-  readonly options?: unknown;
+  readonly options?: readonly { readonly label?: unknown; readonly description?: unknown }[];
 }
 
 /** The questions in the input of OpenCode's tool `question`; models may send anything. */
 function questionsOf({ questions }: Readonly<Record<string, unknown>>): readonly AskedQuestion[] {
-  const isQuestion = (one: unknown): one is AskedQuestion =>
-    typeof one === "object" && one !== null && "question" in one && typeof one.question === "string";
   return Array.isArray(questions) && questions.every(isQuestion) ? questions : [];
 }
 
-function printedQuestion({ question, options }: AskedQuestion): string {
-  const labels = Array.isArray(options)
-    ? (options as readonly { label?: unknown; description?: unknown }[])
-    : [];
-  const lines = labels.map((option) =>
-    [option.label, option.description].filter((text) => typeof text === "string" && text !== "").join(": "),
+function isQuestion(value: unknown): value is AskedQuestion {
+  if (!isObject(value) || typeof value["question"] !== "string") return false;
+  const { options } = value;
+  return options === undefined || (Array.isArray(options) && options.every(isObject));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function printedQuestion({ question, options = [] }: AskedQuestion): string {
+  const lines = options.map(({ label, description }) =>
+    [label, description].filter((text) => typeof text === "string" && text !== "").join(": "),
   );
   return [question, ...lines.map((line) => `- ${line}`)].join("\n");
 }

@@ -218,7 +218,8 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
       items.push(...hits.map((hit) => item(id, hit)));
       const active = list.activeItems;
       list.items = items;
-      list.activeItems = active;
+      // The list makes the first row active unless it is told which one.
+      if (active.length > 0) list.activeItems = active;
       if (items.length >= MAX_HITS) break;
     }
     list.title =
@@ -228,7 +229,6 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
           ? heading
           : vscode.l10n.t("Search All Outputs: No Results");
     list.busy = false;
-    list.items = items;
   };
   /** The newest tasks first. */
   const searched = (): readonly string[] =>

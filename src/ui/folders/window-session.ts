@@ -96,15 +96,20 @@ export class WindowSession implements Disposable {
     /** Resolves to the session that a user last wrote to; creates one if the folder has none. */
     private readonly ensureSession: () => Promise<string>,
     logger: Logger,
-    /** The stored choice of an earlier run, if any. */
-    private picked?: string,
+    /** Stores which session the user picked, also for later runs. */
+    private readonly choice: Pick<FolderState, "pickedSession">,
   ) {
     this.changes = new Emitter(logged(logger, "the active session"));
     this.onDidChange = this.changes.event;
     this.disposables = new DisposableStore(
       known.onDidChangeLatest(() => this.announce()),
       known.onDidChangeSession((id) => {
-        if (id === this.picked || id === known.latestSessionID || id === this.last || this.last === undefined)
+        if (
+          id === choice.pickedSession ||
+          id === known.latestSessionID ||
+          id === this.last ||
+          this.last === undefined
+        )
           this.announce();
       }),
     );
@@ -119,11 +124,6 @@ export class WindowSession implements Disposable {
     return this.last;
   }
 
-  /** Whether the user picked the active session. */
-  get isPicked(): boolean {
-    return this.picked !== undefined && this.id === this.picked;
-  }
-
   /** The sessions that can be active, most recently used first. */
   roots(): readonly MirroredSession[] {
     return rootsOf(this.known.sessions());
@@ -131,7 +131,7 @@ export class WindowSession implements Disposable {
 
   /** Picks a session; undefined follows the latest conversation again. */
   select(sessionID: string | undefined): void {
-    this.picked = sessionID;
+    this.choice.pickedSession = sessionID;
     this.announce();
   }
 
@@ -147,7 +147,7 @@ export class WindowSession implements Disposable {
 
   private announce(): void {
     const id = firstRoot(
-      [this.picked, this.known.latestSessionID, this.last],
+      [this.choice.pickedSession, this.known.latestSessionID, this.last],
       (each) => this.known.session(each),
       () => this.known.sessions(),
     );

@@ -310,13 +310,15 @@ async function changeTexts(root: string, changes: readonly TextChange[], undo?: 
     const [before, after] = undo ? [texts.after, texts.before] : [texts.before, texts.after];
     if (document?.getText() !== before) throw changedSince(path, undo);
     const { start, end, text } = difference(before, after);
-    edit.replace(document.uri, new vscode.Range(document.positionAt(start), document.positionAt(end)), text);
+    const range = new vscode.Range(document.positionAt(start), document.positionAt(end));
+    // The editor reduces an edit without metadata to single code units, which breaks characters that have two of them.
+    edit.replace(document.uri, range, text, { label: path, needsConfirmation: false });
   }
   if (!(await vscode.workspace.applyEdit(edit)))
     throw new Refusal("unavailable", sentence("The editor didn't apply the changes."));
 }
 
-/** What to replace so that cursors and folded lines elsewhere stay. */
+/** What to replace, in whole characters, so that cursors and folded lines elsewhere stay. */
 function difference(before: string, after: string): { start: number; end: number; text: string } {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
@@ -324,6 +326,9 @@ function difference(before: string, after: string): { start: number; end: number
   let tail = 0;
   while (tail < shorter - start && before[before.length - 1 - tail] === after[after.length - 1 - tail])
     tail++;
+  const isInPair = (at: number): boolean => (before.codePointAt(at - 1) ?? 0) > 0xffff;
+  if (isInPair(start)) start--;
+  if (isInPair(before.length - tail)) tail--;
   return { start, end: before.length - tail, text: after.slice(start, after.length - tail) };
 }
 

@@ -9,6 +9,7 @@ describe("the active session of a window", () => {
   let known: ReadModel;
   let session: WindowSession;
   let told: (string | undefined)[];
+  let choice: { pickedSession: string | undefined };
 
   const learn = (...changes: readonly FolderChange[]): void => known.apply(changes);
   const is = (id: string, values: Partial<MirroredSession> = {}): FolderChange => ({
@@ -29,12 +30,13 @@ describe("the active session of a window", () => {
   const latest = (id: string): FolderChange => ({ type: "latest-session", id });
 
   function open(picked?: string): void {
+    choice = { pickedSession: picked };
     known = new ReadModel(new ManualClock(), strictLogger);
     const ensureSession = async (): Promise<string> => {
       learn(is("new"), latest("new"));
       return "new";
     };
-    session = new WindowSession(known, ensureSession, strictLogger, picked);
+    session = new WindowSession(known, ensureSession, strictLogger, choice);
     told = [];
     session.onDidChange((id) => told.push(id));
   }
@@ -63,12 +65,22 @@ describe("the active session of a window", () => {
     open();
     learn(is("a"), is("b"), latest("a"));
     session.select("b");
-    assert.ok(session.isPicked);
+    assert.equal(choice.pickedSession, "b");
     learn(latest("a"));
     assert.equal(session.id, "b");
     session.select(undefined);
     assert.equal(session.id, "a");
-    assert.ok(!session.isPicked);
+    assert.equal(choice.pickedSession, undefined);
+  });
+
+  it("is kept, or no longer kept, also if the other choice means the same session at that moment", () => {
+    open();
+    learn(is("a"), is("b"), latest("a"));
+    session.select("a");
+    assert.equal(choice.pickedSession, "a");
+    session.select(undefined);
+    assert.equal(choice.pickedSession, undefined);
+    assert.deepEqual(told, ["a"]);
   });
 
   it("is an earlier selection as soon as it is known, and another one once it is archived", () => {

@@ -300,6 +300,22 @@ describe("the output panel", () => {
     assert.ok(await button("Resume").isDisabled());
   });
 
+  it("keeps a text that is too long to be sent, and says what to do", async () => {
+    await open(new FakeTranscript().user("Go"), { resume: () => Promise.resolve() });
+    const box = panel.page.getByRole("textbox", { name: "Follow-up prompt" });
+    const text = "x".repeat(1_000_001);
+    await box.fill(text);
+    await box.press("Enter");
+    await panel.page
+      .getByRole("alert")
+      .getByText("Texts can have up to 1,000,000 characters. Save this one in a file, and name the file here")
+      .waitFor();
+    assert.equal(await box.inputValue(), text);
+    await box.fill(text.slice(1));
+    await box.press("Enter");
+    await until("the box to be empty", async () => (await box.inputValue()) === "");
+  });
+
   it("clears a follow-up that was sent, even if the user left before it was accepted", async () => {
     let take = (): void => undefined;
     await open(new FakeTranscript().user("Go"), {
@@ -752,6 +768,21 @@ describe("the output panel", () => {
       assert.equal(await panel.page.getByRole("textbox", { name: "Other answer" }).inputValue(), "DuckDB");
       await button("Submit").click();
       await replied("que_1", { type: "question", answers: [["Postgres"], ["Lint"]] });
+    });
+
+    it("refuse a text that is too long to be sent, and say so", async () => {
+      await ask([permission, question]);
+      await button("Reject with Message…").click();
+      const box = panel.page.getByRole("textbox", { name: "Enter what the agent should do instead" });
+      await box.fill("x".repeat(100_001));
+      await button("Reject and Send").click();
+      await card()
+        .getByRole("alert")
+        .getByText("Couldn't send the answer: Texts can have up to 100,000 characters.")
+        .waitFor();
+      await box.fill("shorter");
+      await button("Reject and Send").click();
+      await replied("per_1", { type: "permission", reply: "reject", message: "shorter" });
     });
 
     it("with a question can be dismissed", async () => {

@@ -206,9 +206,13 @@ describe("the output panel's view model", () => {
     assert.equal(relativePath("/tmp/work/src/a.ts", "/tmp/work"), "src/a.ts");
     assert.equal(relativePath("tmp/work/src/a.ts", "/tmp/work"), "src/a.ts");
     assert.equal(relativePath("C:\\work\\a.ts", "C:\\work"), "a.ts");
-    assert.equal(relativePath("work\\a.ts", "C:\\work"), "a.ts");
+    assert.equal(relativePath("me\\work\\a.ts", "C:\\me\\work"), "a.ts");
     for (const path of ["/tmp/workshop/a.ts", "/tmp/work", "/tmp/work/", "src/a.ts", ""])
       assert.equal(relativePath(path, "/tmp/work"), path);
+    // In a repository, this is a folder in the folder.
+    assert.equal(relativePath("app/page.tsx", "/app"), "app/page.tsx");
+    assert.equal(relativePath("work\\a.ts", "C:\\work"), "work\\a.ts");
+    assert.equal(relativePath("/app/page.tsx", "/app"), "page.tsx");
     assert.equal(relativePath("/tmp/a.ts", undefined), "/tmp/a.ts");
     assert.equal(relativePath("/a.ts", "/"), "/a.ts");
     const transcript = new FakeTranscript()
@@ -253,8 +257,16 @@ describe("the output panel's view model", () => {
     assert.ok(entry?.kind === "tool" && entry.title === long);
     const { input } = toToolDetail(findTool(transcript.messages, "prt_002")!);
     assert.equal(input[0]?.value.text, `${long}\n- A: first\n- B`);
-    const odd = new FakeTranscript().assistant().ran("question", { questions: [{ question: 1 }, null] }, "");
-    assert.match(toToolDetail(findTool(odd.messages, "prt_002")!).input[0]!.value.text, /"question": 1/);
+    for (const odd of [
+      { question: 1 },
+      null,
+      { question: "A", options: "B" },
+      { question: "A", options: [null] },
+    ]) {
+      const { messages } = new FakeTranscript().assistant().ran("ask", { questions: [odd] }, "");
+      const { value } = toToolDetail(findTool(messages, "prt_002")!).input[0]!;
+      assert.deepEqual(JSON.parse(value.text), [odd]);
+    }
   });
 
   it("finds text in the details of tool calls", () => {
