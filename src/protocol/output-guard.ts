@@ -1,4 +1,11 @@
-import { MAX_ANSWER, MAX_MESSAGE, PANEL_COMMANDS, SENDING, type PanelMessage, type RequestAnswer } from "./output.ts";
+import {
+  MAX_ANSWER,
+  MAX_MESSAGE,
+  PANEL_COMMANDS,
+  SENDING,
+  type PanelMessage,
+  type RequestAnswer,
+} from "./output.ts";
 
 type Check = (value: unknown) => boolean;
 
