@@ -21,6 +21,8 @@ const MAX_PATHS = 50;
 export class Predictions implements Disposable {
   /** The tasks whose worktrees may have changed since they were read. */
   private changed = new Set<string>();
+  /** Whether files may have changed since they were read. */
+  private isDue = false;
   private timer: Disposable | undefined;
   private running: Promise<void> | undefined;
   private pause = GATHER_MS;
@@ -50,21 +52,16 @@ export class Predictions implements Disposable {
 
   /** Predicts again soon, because files of the folder may have changed. Does nothing if no task is concerned. */
   predictSoon(): void {
-    if (this.timer || this.end.signal.aborted || this.open().length === 0) return;
-    this.timer = this.ports.clock.after(this.pause, () => void this.flush());
+    if (this.end.signal.aborted || this.open().length === 0) return;
+    this.isDue = true;
+    if (!this.running) this.timer ??= this.ports.clock.after(this.pause, () => void this.predict());
   }
 
-  /** Resolves once all that has happened so far is taken into account. */
+  /** Resolves once all that has happened so far is taken into account, whatever happens meanwhile. */
   async flush(): Promise<void> {
-    while (this.timer) {
-      if (!this.running) {
-        this.timer.dispose();
-        this.timer = undefined;
-        this.running = this.predict().finally(() => (this.running = undefined));
-      }
-      await this.running;
-    }
+    const { isDue } = this;
     await this.running;
+    if (isDue) await (this.running ?? this.predict());
   }
 
   dispose(): void {
@@ -77,7 +74,18 @@ export class Predictions implements Disposable {
     return this.registry.all().filter(({ record }) => hasOpenWork(record));
   }
 
-  private async predict(): Promise<void> {
+  private predict(): Promise<void> {
+    this.timer?.dispose();
+    this.timer = undefined;
+    this.isDue = false;
+    this.running = this.read().finally(() => {
+      this.running = undefined;
+      if (this.isDue) this.predictSoon();
+    });
+    return this.running;
+  }
+
+  private async read(): Promise<void> {
     const { worktrees, clock, logger } = this.ports;
     const began = clock.now();
     const { changed } = this;

@@ -79,7 +79,7 @@ describe("Predictions", () => {
 
   const wrote = { type: "tool", files: { access: "write", paths: [] } } as Partial<Part>;
 
-  it("reads a task when it appears and after steps that changed files, and what changes meanwhile in one more go", async () => {
+  it("reads a task when it appears and after steps that changed files, and what changes meanwhile once after a pause", async () => {
     add("a");
     add("b");
     assert.equal(calls.length, 0);
@@ -96,7 +96,9 @@ describe("Predictions", () => {
     await clock.advance(10_000);
     assert.equal(calls.length, 1);
     calls[0]?.finish({});
-    await settled();
+    await clock.advance(39_999);
+    assert.equal(calls.length, 1);
+    await clock.advance(1);
     assert.deepEqual(
       calls.slice(1).map(({ changed }) => changed),
       [["tree-a"]],
@@ -104,6 +106,19 @@ describe("Predictions", () => {
     calls[1]?.finish({});
     await clock.advance(100_000);
     assert.equal(calls.length, 2);
+  });
+
+  it("pauses between readings however often files change", async () => {
+    add("a");
+    await clock.advance(300);
+    for (let second = 0; second < 100; second++) {
+      const running = calls.at(-1);
+      step("a");
+      await clock.advance(1_000);
+      running?.finish({});
+    }
+    // Each takes a second or more, and is followed by a pause of four times that.
+    assert.ok(calls.length > 10 && calls.length <= 21, String(calls.length));
   });
 
   it("pauses longer if reading takes longer", async () => {
@@ -225,11 +240,26 @@ describe("Predictions", () => {
     const later = predictions.flush();
     calls[0]?.finish({});
     await settled();
-    assert.deepEqual([calls.length, isDone], [2, false]);
+    assert.deepEqual([calls.length, isDone], [2, true]);
     calls[1]?.finish({});
     await Promise.all([done, later]);
     await clock.advance(10_000);
     assert.equal(calls.length, 2);
+  });
+
+  it("can be waited for while files keep changing", async () => {
+    add("a");
+    await clock.advance(300);
+    step("a");
+    const done = predictions.flush();
+    calls[0]?.finish({});
+    await settled();
+    step("a");
+    calls[1]?.finish({});
+    await done;
+    assert.equal(calls.length, 2);
+    await clock.advance(300);
+    assert.equal(calls.length, 3);
   });
 
   it("is cancelled when it is disposed, and shows nothing more", async () => {
