@@ -49,11 +49,11 @@ export class BudgetUse {
   }
 
   /** Throws a {@link Refusal} if a running subagent would be stopped immediately as a task in a batch of its own. */
-  requireRoomToAdopt({ id, startedAt }: Subagent): void {
+  requireRoomToAdopt(subagent: Subagent): void {
+    const { id } = subagent;
     const { budget } = this.settings();
-    const now = this.clock.now();
-    const { cost, tokens } = totals(this.registry, [id], now);
-    const taken = { cost, tokens: tokenSum(tokens), minutes: (now - startedAt) / 60_000 };
+    const { cost, tokens } = totals(this.registry, [id], this.clock.now());
+    const taken = { cost, tokens: tokenSum(tokens), minutes: this.work.ofSubagent(subagent) / 60_000 };
     const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
     if (use && isUsedUp(use)) throw isOverAlready(id, use);
   }

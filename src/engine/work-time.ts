@@ -4,6 +4,7 @@ import type { Clock, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Requests } from "./requests.ts";
 import type { WorkingTurn } from "./running-turn.ts";
+import type { Subagent } from "./subagent.ts";
 import { isActive } from "./task.ts";
 
 /**
@@ -27,8 +28,9 @@ export class WorkTime implements Disposable {
     this.disposables = [
       requests.onDidChange(() => this.noteWaits()),
       registry.onDidChange(({ before, after }) => {
-        // What it launched earlier may be waiting already.
-        if (after && isActive(after) && before && !isActive(before)) this.noteWaits();
+        // What it launched earlier may be waiting already, and so may a subagent that became a task.
+        const hasBegun = after && isActive(after) && !(before && isActive(before));
+        if (hasBegun && requests.ofWorking().length > 0) this.noteWaits();
       }),
     ];
   }
@@ -42,6 +44,12 @@ export class WorkTime implements Disposable {
     // A turn may have ended during its last wait, or before it.
     const waited = total - Math.max(0, to - Math.max(from, now)) + Math.max(0, now - since);
     return (worked ?? 0) + Math.max(0, now - startedAt - waited);
+  }
+
+  /** The same for the turn of a running subagent. Waits that have ended count as work. */
+  ofSubagent({ id, startedAt }: Subagent): number {
+    const now = this.clock.now();
+    return Math.max(0, (this.waitsBegun(now).get(id) ?? now) - startedAt);
   }
 
   /** Subtracts a period of this many milliseconds until now, in which the machine slept. */
@@ -62,10 +70,7 @@ export class WorkTime implements Disposable {
 
   private noteWaits(): void {
     const now = this.clock.now();
-    const begun = new Map<string, number>();
-    for (const { id, sessionID } of this.requests.ofWorking())
-      for (const above of [sessionID, ...this.registry.above(sessionID)])
-        begun.set(above, Math.min(begun.get(above) ?? now, timeOf(id, now)));
+    const begun = this.waitsBegun(now);
     for (const entry of this.registry.active()) {
       const { turn } = entry;
       if (turn?.kind !== "working") continue;
@@ -77,6 +82,15 @@ export class WorkTime implements Disposable {
         turn.waiting = { total, since: began < startedAt ? now : began };
       else if (began === undefined && since !== undefined) this.noteWaited(entry, turn, now - since);
     }
+  }
+
+  /** When the waits began that go on, by the session that waits, itself or for one below it. */
+  private waitsBegun(now: number): ReadonlyMap<string, number> {
+    const begun = new Map<string, number>();
+    for (const { id, sessionID } of this.requests.ofWorking())
+      for (const above of [sessionID, ...this.registry.above(sessionID)])
+        begun.set(above, Math.min(begun.get(above) ?? now, timeOf(id, now)));
+    return begun;
   }
 
   private noteWaited(entry: Entry, turn: WorkingTurn, ms: number): void {

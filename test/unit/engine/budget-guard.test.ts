@@ -234,6 +234,25 @@ describe("the budget guard", () => {
     assert.equal((await window.engine.adopt(id)).status, "completed");
   });
 
+  it("doesn't count how long a subagent has waited for the user when it is adopted, and as a task", async () => {
+    budget = { taskMinutes: 10 };
+    const window = await open();
+    const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    await clock.advance(9 * MINUTE);
+    server.ask(id);
+    await clock.advance(60 * MINUTE);
+    await window.engine.adopt(id);
+    await clock.advance(60 * MINUTE);
+    assert.equal(outcome(window, id), "running");
+    server.reply(id, "once");
+    await clock.advance(MINUTE - 2_000);
+    assert.equal(outcome(window, id), "running");
+    await clock.advance(4_000);
+    assert.equal(outcome(window, id), "error BudgetExceeded");
+  });
+
   it("counts minutes of work, not those in the queue or waiting for the user", async () => {
     budget = { taskMinutes: 10 };
     concurrent = 1;

@@ -138,6 +138,20 @@ describe("The time that a task has worked", () => {
     assert.equal(seconds(entry), 1);
   });
 
+  it("stands still from the request on if a subagent waits already when it becomes a task", async () => {
+    const startedAt = clock.now();
+    await pass(3);
+    ask();
+    await pass(5);
+    const entry = task({ startedAt });
+    assert.equal(seconds(entry), 3);
+    await pass(5);
+    assert.equal(seconds(entry), 3);
+    answer();
+    await pass(1);
+    assert.equal(seconds(entry), 4);
+  });
+
   it("doesn't lose what a turn worked that ended during its last wait, or before it", async () => {
     const entry = task();
     await pass(4);
