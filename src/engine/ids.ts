@@ -5,6 +5,8 @@
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const TAIL_LENGTH = 14;
 const TIME_SPACE = 2n ** 48n;
+/** How much the server's clock may be ahead, in milliseconds. */
+const CLOCKS_DIFFER_MS = 86_400_000;
 
 /** Returns numbers from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number;
@@ -42,6 +44,11 @@ export function timeOf(id: string, now: number): number {
   const space = Number(TIME_SPACE / 4096n);
   const ago = (now - Number(BigInt(`0x${digits}`) / 4096n)) % space;
   return now - ago;
+}
+
+/** Whether an ID of the server was created before a time, in milliseconds since 1970. */
+export function isMadeBefore(id: string, time: number, now: number): boolean {
+  return timeOf(id, now + CLOCKS_DIFFER_MS) < time;
 }
 
 function timePart(at: number, rank = 0): string {

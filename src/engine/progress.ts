@@ -1,3 +1,4 @@
+import { isMadeBefore } from "./ids.ts";
 import type { Part, PendingRequest, ServerEvent, SessionStatus } from "./server-model.ts";
 import type { Phase, Progress, ToolUse } from "./task.ts";
 
@@ -107,6 +108,11 @@ export class ProgressTracker {
     const stale = [...this.requests.keys()].filter((id) => !open.has(id));
     for (const id of stale) this.requests.delete(id);
     return stale.length > 0;
+  }
+
+  /** Drops requests from before the turn began, in milliseconds since 1970. */
+  forgetRequests(before: number, now: number): void {
+    for (const id of this.requests.keys()) if (isMadeBefore(id, before, now)) this.requests.delete(id);
   }
 
   /** Marks the turn as stalled after `limit` milliseconds without activity, unless it waits for a user or a retry. */

@@ -1,13 +1,10 @@
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { Clock, Logger } from "./ports.ts";
-import { timeOf } from "./ids.ts";
+import { isMadeBefore } from "./ids.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
 import type { PendingRequest, ServerEvent } from "./server-model.ts";
 import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
-
-/** How much the server's clock may be ahead, in milliseconds. */
-const CLOCKS_DIFFER_MS = 86_400_000;
 
 /** Names a request. */
 export type RequestRef = Pick<PendingRequest, "id" | "sessionID">;
@@ -58,6 +55,15 @@ export class Requests implements Disposable {
     this.changes.fire();
   }
 
+  /** Leaves out those of a running subagent from before its turn: the server keeps listing those of aborted turns. */
+  withoutVoid(listed: readonly PendingRequest[]): readonly PendingRequest[] {
+    const now = this.clock.now();
+    return listed.filter(({ id, sessionID }) => {
+      const subagent = this.subagents.get(sessionID);
+      return !subagent || !isRunning(subagent) || !isMadeBefore(id, subagent.startedAt, now);
+    });
+  }
+
   /** Replaces all requests in one step, so that requests that stay open do not appear answered for a moment. */
   replace(requests: readonly PendingRequest[]): void {
     this.open.clear();
@@ -70,9 +76,9 @@ export class Requests implements Disposable {
    * aborted turns, but they have no effect.
    */
   forget(sessionID: string, before = Infinity): void {
-    const now = this.clock.now() + CLOCKS_DIFFER_MS;
+    const now = this.clock.now();
     const stale = this.all().filter(
-      (request) => request.sessionID === sessionID && timeOf(request.id, now) < before,
+      (request) => request.sessionID === sessionID && isMadeBefore(request.id, before, now),
     );
     for (const { id } of stale) this.open.delete(id);
     if (stale.length > 0) this.changes.fire();
@@ -84,13 +90,13 @@ export class Requests implements Disposable {
   }
 
   /**
-   * Requests become void when their turn ends. A turn can be noticed after its first request. An adopted subagent keeps
-   * running, and keeps its requests.
+   * Requests become void when their turn ends. A turn can be noticed after its first request, and it can be learned later
+   * when it began. An adopted subagent keeps running, and keeps its requests.
    */
   private follow({ id, before }: TaskChange | SubagentChange): void {
     const child = this.child(id);
     const isWorking = child !== undefined && isRunning(child);
-    if (!before || isRunning(before) === isWorking) return;
+    if (!before || (isRunning(before) === isWorking && before.startedAt === child?.startedAt)) return;
     this.forget(id, isWorking ? child.startedAt : Infinity);
   }
 

@@ -88,7 +88,7 @@ export class Subagents implements Family<Subagent>, Disposable {
   accept(event: SessionEvent): void {
     const held = this.held.get(sessionOf(event));
     if (!held) return;
-    if (event.type === "session-status") this.acceptStatus(held, event.status);
+    if (event.type === "session-status") this.acceptStatus(held, event.status, this.ports.clock.now());
     else if (event.type === "session-error") held.lastError = event.error;
     else if (held.progress?.accept(event, this.ports.clock.now())) this.change(held, () => undefined);
   }
@@ -97,7 +97,8 @@ export class Subagents implements Family<Subagent>, Disposable {
   resync(statuses: ReadonlyMap<string, SessionStatus>, openRequests: ReadonlySet<string>): void {
     for (const [id, held] of this.held) {
       const status = statuses.get(id);
-      if (status) this.acceptStatus(held, status);
+      // When its turn began is known once that is read.
+      if (status) this.acceptStatus(held, status, undefined);
       else if (held.progress) this.change(held, () => endUnseen(held));
       if (held.progress?.keepRequests(openRequests)) this.change(held, () => undefined);
     }
@@ -177,7 +178,8 @@ export class Subagents implements Family<Subagent>, Disposable {
     this.changes.fire({ id, before: snapshot, after: undefined });
   }
 
-  private acceptStatus(held: TrackedSubagent, status: SessionStatus): void {
+  /** @param began when the turn began if it was not known yet; undefined if that is unknown */
+  private acceptStatus(held: TrackedSubagent, status: SessionStatus, began: number | undefined): void {
     const now = this.ports.clock.now();
     const { progress, lastError } = held;
     if (status.type === "idle") {
@@ -188,7 +190,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     // Some errors do not end the turn, such as a full context, which the server compacts.
     if (lastError) held.lastError = undefined;
     if (!progress) {
-      this.change(held, () => begin(held, status, now));
+      this.change(held, () => begin(held, status, now, began));
       this.listenForSilence();
     } else if (progress.onStatus(status, now)) this.change(held, () => undefined);
   }
@@ -215,7 +217,9 @@ export class Subagents implements Family<Subagent>, Disposable {
       const now = this.ports.clock.now();
       for (const { parts } of messages.slice(prompt + 1))
         for (const part of parts) progress.onPart(part, now);
-      this.change(held, () => (held.startedAt = messages[prompt]?.info.created ?? held.startedAt));
+      const { created: startedAt = held.startedAt } = messages[prompt]?.info ?? {};
+      if (startedAt !== undefined) progress.forgetRequests(startedAt, now);
+      this.change(held, () => (held.startedAt = startedAt));
     } catch (error) {
       this.ports.logger.warn(`Couldn't read what subagent ${shortID(id)} is doing: ${messageOf(error)}`);
     }
@@ -230,10 +234,15 @@ export class Subagents implements Family<Subagent>, Disposable {
   }
 }
 
-function begin(held: TrackedSubagent, status: SessionStatus, now: number): void {
+function begin(
+  held: TrackedSubagent,
+  status: SessionStatus,
+  now: number,
+  startedAt: number | undefined,
+): void {
   held.progress = new ProgressTracker(now);
   held.progress.onStatus(status, now);
-  held.startedAt = now;
+  held.startedAt = startedAt;
   held.ending = undefined;
 }
 

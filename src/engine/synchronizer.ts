@@ -166,10 +166,11 @@ export class Synchronizer implements Disposable {
   }
 
   private applyRequests(
-    pending: readonly PendingRequest[],
+    listed: readonly PendingRequest[],
     statuses: ReadonlyMap<string, SessionStatus>,
   ): void {
     const { registry, subagents, requests } = this.parts;
+    const pending = requests.withoutVoid(listed);
     const open = new Set(pending.map(({ id }) => id));
     for (const entry of registry.active())
       if (entry.turn?.progress.keepRequests(open)) registry.progressed(entry);

@@ -392,6 +392,21 @@ describe("Subagents that others launched", () => {
       await ask(id);
       assert.deepEqual(open(), []);
       assert.equal(subagent(id).progress?.phase, "thinking");
+      await connect();
+      assert.deepEqual(open(), []);
+      assert.equal(subagent(id).progress?.phase, "thinking");
+      const asked = server.ask(id);
+      await connect();
+      assert.deepEqual(open(), [asked.id]);
+      // A new process learns from the conversation when the turn began.
+      window.kill();
+      window = memoryWindow(server, clock);
+      await connect();
+      await settled();
+      assert.deepEqual(open(), [asked.id]);
+      await server.answer(asked, { type: "permission", reply: "once" });
+      window.link.deliver();
+      assert.equal(subagent(id).progress?.phase, "thinking");
     });
 
     it("lose their requests once their session is deleted or their task is cancelled", async () => {
