@@ -41,9 +41,13 @@ export class LiveTranscripts implements Disposable {
     }
   }
 
-  /** Reads everything again after a reconnect, since events may have been missed. */
-  async reload(): Promise<void> {
+  /** Forgets streamed text, pieces of which are missed from now on. */
+  disconnect(): void {
     this.streaming.clear();
+  }
+
+  /** Reads everything again at each connect, since events may have been missed. */
+  async reload(): Promise<void> {
     await Promise.all([...this.opened].map((transcript) => this.read(transcript)));
   }
 

@@ -123,7 +123,7 @@ export class Synchronizer implements Disposable {
 
   /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
-    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue } = this.parts;
+    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue, transcripts } = this.parts;
     this.connected = false;
     this.attempt++;
     permissions.disconnect();
@@ -135,6 +135,7 @@ export class Synchronizer implements Disposable {
     waits.disconnect();
     notices.disconnect();
     confirmed.disconnect();
+    transcripts.disconnect();
   }
 
   /** New settings may free a slot for queued tasks, or change the limits of running ones. */

@@ -216,6 +216,28 @@ describe("Conversations followed live", () => {
     );
   });
 
+  it("that are read again in the middle of a stream keep its text, unless events were missed", async () => {
+    const transcript = await open();
+    store(part({ start: 1 }));
+    tell(prompt("msg_1"));
+    store(part({ start: 1 }));
+    change({ start: 1 });
+    stream("Half");
+    const reload = async (): Promise<void> => {
+      const reloading = transcripts.reload();
+      await settled();
+      stream(" of");
+      await answer();
+      await reloading;
+    };
+    await reload();
+    stream(" it");
+    assert.deepEqual(textsOf(transcript), ["Half of it"]);
+    transcripts.disconnect();
+    await reload();
+    assert.deepEqual(textsOf(transcript), [""]);
+  });
+
   it("tell that they were read again", async () => {
     const transcript = await open();
     const changes: TranscriptChange[] = [];
