@@ -213,6 +213,11 @@ export class DaemonFolder implements FolderService, Disposable {
     return this.connecting.state.kind === "connected" ? this.engine.isSettled() : !this.state.hasWork;
   }
 
+  /** Whether it is on the way back to tasks that are unsettled, none of which is known yet. */
+  isReturning(): boolean {
+    return this.connecting.state.kind === "connecting" && this.active().length === 0 && this.state.hasWork;
+  }
+
   /** These settings with the server that the folder has now. */
   withItsServer(settings: FolderSettings): FolderSettings {
     const { server, password } = this.settings;

@@ -152,6 +152,7 @@ export class DaemonFolders {
       if (hasWork) throw notReopened(directory);
       return;
     }
+    if (held.folder.isReturning()) throw notReopened(directory);
     this.shared.logger.info(`Stopped all tasks in ${directory}.`);
     try {
       await held.folder.cancelAll();

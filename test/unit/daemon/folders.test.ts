@@ -126,6 +126,17 @@ describe("the folders of the daemon", () => {
     await folders.stop([directory]);
   });
 
+  it("stop nothing silently in one whose tasks are still unknown", async () => {
+    await keep(true, [TASK]);
+    const others = await shared.starts.enter(new AbortController().signal);
+    void folders.reopen(directory, { env: {}, onlyIfUsed: true });
+    await until("it to wait", () => shared.starts["waiting"].size > 0);
+    await assert.rejects(folders.stop([directory]), { name: "Refusal", code: "unavailable" });
+    await clock.advance(3 * shared.graceMs);
+    assert.equal(folders.count, 1);
+    others();
+  });
+
   it("don't close one that a window has opened again while the tasks of the closed one were being cancelled", async () => {
     const { service, close } = await folders.open({ directory, settings, env: {} });
     assert.ok(service instanceof DaemonFolder);
