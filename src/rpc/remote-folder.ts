@@ -129,7 +129,7 @@ export class RemoteFolder implements FolderClient {
   async openConversation(id: string, send: Followed["send"]): Promise<Conversation> {
     const place = { directory: this.folder.directory, key: ++this.lastKey };
     const followed: Followed = { id, send };
-    const ask = <M extends "openConversation" | "askConversation" | "openLink">(
+    const ask = <M extends "askConversation" | "openLink">(
       method: M,
       ...params: ParamsOf<DaemonRequests[M]>
     ): Promise<AnswerOf<DaemonRequests[M]>> =>
@@ -137,9 +137,18 @@ export class RemoteFolder implements FolderClient {
         if (followed.isLost) await this.reopen(place.key, followed, link);
         return link.request(method, params);
       });
-    await ask("openConversation", { ...place, id });
+    try {
+      await this.ask("openConversation", true, undefined, (link) => {
+        // From now on it is opened again if the folder is.
+        this.conversations.set(place.key, followed);
+        followed.isLost = false;
+        return link.request("openConversation", [{ ...place, id }]);
+      });
+    } catch (error) {
+      this.conversations.delete(place.key);
+      throw error;
+    }
     if (this.isDisposed) throw closed("openConversation");
-    this.conversations.set(place.key, followed);
     return {
       ask: (question) =>
         void ask("askConversation", { ...place, question }).catch((error: unknown) =>

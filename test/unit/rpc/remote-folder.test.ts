@@ -214,6 +214,35 @@ describe("A folder of the daemon", () => {
     assert.deepEqual([refused, failures()], [2, [failed, failed]]);
   });
 
+  it("opens a conversation again that was being opened when the folder was", async () => {
+    const service = new FakeService();
+    service.snapshot = connectedSnapshot;
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const openConversation = service.openConversation.bind(service);
+    let asked = 0;
+    service.openConversation = async (...args) => {
+      asked++;
+      await gate;
+      return openConversation(...args);
+    };
+    await serve(new FakeHost(service));
+    const { window } = client();
+    const opening = window.open(folder()).openConversation("ses_task", () => undefined);
+    await until("the conversation to be asked for", () => asked === 1);
+    // Another path to the same folder.
+    const other = window.open(folder());
+    let isOpen = false;
+    other.onDidChange(() => (isOpen = true));
+    await until("the folder to be open again", () => isOpen);
+    open();
+    const conversation = await opening;
+    conversation.ask({ type: "newest" });
+    await until("the question", () =>
+      service.conversations.some(({ isDisposed, questions }) => !isDisposed && questions.length > 0),
+    );
+  });
+
   it("logs what was asked of a conversation and failed", async () => {
     const service = new FakeService();
     await serve(new FakeHost(service));
