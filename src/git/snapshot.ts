@@ -48,7 +48,7 @@ export async function snapshot(directory: string, options: SnapshotOptions = {})
   ]);
   const tree = await withTemporaryIndex(async (env, path) => {
     await addFiles(repository, path, { env, signal, head });
-    const also = alsoIgnored.map((name) => Buffer.from(name).toString("latin1"));
+    const also = alsoIgnored.map(inLatin1);
     const missing = base === undefined ? [] : await missingFrom(base, repository, { env, signal });
     await addIfThere(repository, [...also, ...missing], { env, signal });
     if (unsaved) await addUnsaved(repository, unsaved, { env, signal });
@@ -114,15 +114,27 @@ async function missingFrom(base: string, { root }: Repository, { env, signal }: 
   return parts(await git(root, ["diff-index", ...options, base, "--"], { env, signal }), "latin1");
 }
 
+/** Which paths below a folder are files, by exactly these names. */
+export async function namedExactly(root: string, paths: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = new Set(await filesBelow(root, paths.map(inLatin1)));
+  return new Set(paths.filter((path) => found.has(inLatin1(path))));
+}
+
+function filesBelow(root: string, names: readonly string[]): Promise<string[]> {
+  return filesAmong(names, (folder) => entriesOf(Buffer.concat([Buffer.from(`${root}/`), joined([folder])])));
+}
+
+function inLatin1(path: string): string {
+  return Buffer.from(path).toString("latin1");
+}
+
 /** Git would refuse a path behind a link. */
 async function addIfThere(
   repository: Repository,
   names: readonly string[],
   indexing: Indexing,
 ): Promise<void> {
-  const files = await filesAmong(names, (folder) =>
-    entriesOf(Buffer.concat([Buffer.from(`${repository.root}/`), joined([folder])])),
-  );
+  const files = await filesBelow(repository.root, names);
   if (files.length > 0) await addPaths(repository, joined(files), indexing);
 }
 

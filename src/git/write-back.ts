@@ -23,7 +23,7 @@ import { git, gitText, parts } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import type { FileContent } from "./plan-contents.ts";
 import { findRepository } from "./repository.ts";
-import { snapshot } from "./snapshot.ts";
+import { namedExactly, snapshot } from "./snapshot.ts";
 
 /**
  * Writes and deletes files of the folder, each at once, for what an edit of a text cannot do: binary files, modes,
@@ -39,6 +39,7 @@ export async function writeBack(
   const { root } = plan;
   const paths = [...files.keys()];
   await requireAllWritable(root, files);
+  await requireSameCase(plan, files, signal);
   const before = await keptFiles(root, paths);
   const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
   await requireUnchanged(plan, tree, files, signal);
@@ -127,6 +128,30 @@ async function requireAllWritable(root: string, files: ReadonlyMap<string, FileC
 
 function deletedOf(files: ReadonlyMap<string, FileContent>): readonly string[] {
   return [...files].flatMap(([path, { bytes }]) => (bytes === undefined ? [path] : []));
+}
+
+/** Throws if a disk that ignores case would replace a file that the plan doesn't know by this name. */
+async function requireSameCase(
+  { root, mine }: BringBackPlan,
+  files: ReadonlyMap<string, FileContent>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const kinds = await fewAtOnce(files.keys(), (path) => kindOf(join(root, path)));
+  const occupied = [...files.keys()].filter((_, at) => kinds[at] === "file");
+  const exact = await namedExactly(root, occupied);
+  const freed = new Set(deletedOf(files).map((path) => path.toLowerCase()));
+  const others = occupied.filter((path) => !exact.has(path) && !freed.has(path.toLowerCase()));
+  if (others.length === 0) return;
+  const listed = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", mine, "--", ...others];
+  const known = new Set(parts(await git(root, listed, { signal })));
+  const unknown = others.find((path) => !known.has(path));
+  if (unknown !== undefined)
+    throw new UserFacingError(
+      sentence(
+        "{0} wasn't written, because there is a file whose name differs only in case. Rename one of them, then try again.",
+        unknown,
+      ),
+    );
 }
 
 /** @param written gets the path of each file once it is written or deleted */

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { appendFileSync, rmSync } from "node:fs";
+import { appendFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tempDir } from "./temp.ts";
 
@@ -9,6 +9,19 @@ export function mountSmall(): string | undefined {
   const folder = tempDir("small");
   const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", folder]);
   return status === 0 ? folder : undefined;
+}
+
+/** A file system that ignores case; undefined if there is no NTFS-3G, or this user may not mount anything. */
+export function mountIgnoringCase(): string | undefined {
+  if (process.platform !== "linux") return undefined;
+  const image = join(tempDir("disk"), "image");
+  writeFileSync(image, "");
+  truncateSync(image, 16 << 20);
+  const folder = tempDir("ignoring-case");
+  const run = (command: string, ...args: readonly string[]): boolean => spawnSync(command, args).status === 0;
+  return run("mkntfs", "-F", "-Q", image) && run("lowntfs-3g", image, folder, "-o", "ignore_case")
+    ? folder
+    : undefined;
 }
 
 export function unmount(folder: string): void {

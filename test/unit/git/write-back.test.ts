@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -16,6 +17,7 @@ import type { BringBackPlan, KeptFile } from "../../../src/engine/bring-back.ts"
 import type { FileContent } from "../../../src/git/plan-contents.ts";
 import { snapshot } from "../../../src/git/snapshot.ts";
 import { keptFiles, restoreFiles, writeBack } from "../../../src/git/write-back.ts";
+import { mountIgnoringCase, unmount } from "../../support/small-disk.ts";
 import { ARepository, filesOf } from "./a-repository.ts";
 
 /** No file system takes a link without a target. */
@@ -171,6 +173,37 @@ describe("Writing to the folder", () => {
     chmodSync(join(repository.root, "a.txt"), 0o755);
     await assert.rejects(restoreFiles(repository.root, before, after), /^Error: a\.txt has changed/);
     assert.equal(repository.read("a.txt"), "agent\n");
+  });
+
+  it("replaces no file whose name differs only in case, on a disk that ignores case", async function () {
+    const disk = mountIgnoringCase();
+    if (disk === undefined) return this.skip();
+    try {
+      // It says of all files that they can be executed.
+      for (const setting of ["core.fileMode=false", "core.ignoreCase=true"])
+        repository.git("config", ...setting.split("="));
+      cpSync(repository.root, disk, { recursive: true });
+      const plan = { ...(await planFor(repository)), root: disk };
+      writeFileSync(join(disk, "readme.md"), "mine\n");
+      const files = new Map([
+        ["README.md", text("agent\n")],
+        ["a.txt", text("agent\n")],
+      ]);
+      await assert.rejects(writeBack(plan, files), /README\.md wasn't written, .* differs only in case/);
+      assert.equal(readFileSync(join(disk, "readme.md"), "utf8"), "mine\n");
+      assert.equal(readFileSync(join(disk, "a.txt"), "utf8"), "a\n");
+      // A file that is renamed takes the other name.
+      const renamed = new Map([
+        ["a.txt", DELETED],
+        ["A.txt", text("agent\n")],
+      ]);
+      const { before, after } = await writeBack(plan, renamed);
+      assert.equal(readFileSync(join(disk, "A.txt"), "utf8"), "agent\n");
+      await restoreFiles(disk, before, after);
+      assert.equal(readFileSync(join(disk, "a.txt"), "utf8"), "a\n");
+    } finally {
+      unmount(disk);
+    }
   });
 
   it("works where Git's own files are on another disk", async function () {
