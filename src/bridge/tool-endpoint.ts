@@ -5,10 +5,9 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { finished } from "node:stream";
 import * as z from "zod/mini";
-import { AskFirst, messageOf, Refusal } from "../engine/errors.ts";
+import { AskFirst, messageOf, Refusal, UserFacingError } from "../engine/errors.ts";
 import type { Disposable } from "../engine/event.ts";
 import { oneLine } from "../engine/fork/excerpt.ts";
-import { ServerFailure } from "../engine/ports.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { parseJson } from "../state/json-files.ts";
 import type { ToolResult } from "../tools/tool.ts";
@@ -44,7 +43,7 @@ export interface ToolEndpointOptions {
   readonly server: string;
   /**
    * Carries out a call. Resolves to undefined if its session belongs to another folder, and it asks about that. The
-   * message of a `Refusal` or a `ServerFailure` reaches the model. `signal` aborts once the caller no longer waits for
+   * message of a `UserFacingError` reaches the model. `signal` aborts once the caller no longer waits for
    * the answer.
    */
   readonly handle: (call: ToolCall, signal: AbortSignal) => Promise<ToolResult | undefined>;
@@ -225,7 +224,7 @@ export class ToolEndpoint implements Disposable {
     } catch (error) {
       if (error instanceof AskFirst && call.permitted)
         return encodeReply({ type: "ask", agent: error.agent, message: error.message });
-      if (error instanceof Refusal || error instanceof ServerFailure)
+      if (error instanceof UserFacingError)
         // A model that sees its own line breaks quoted could take them for another message.
         return encodeReply({ type: "refused", message: oneLine(error.message) });
       if (!signal.aborted) this.options.logger.error(`The call of ${call.tool} failed.`, error);

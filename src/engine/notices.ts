@@ -383,6 +383,7 @@ function reaches(record: TaskRecord, at: number): boolean {
 }
 
 /** When the current or last turn was requested. Waiting for a slot counts. */
-function launchedAt({ resumeCount, createdAt, startedAt }: TaskRecord): number {
-  return resumeCount > 0 ? startedAt : createdAt;
+function launchedAt({ spans = [], resumeCount, adoptedAt, createdAt, startedAt }: TaskRecord): number {
+  const isLater = resumeCount > 0 || adoptedAt !== undefined || spans.some(([kind]) => kind === "turn");
+  return isLater ? startedAt : createdAt;
 }

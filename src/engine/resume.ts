@@ -76,7 +76,8 @@ export class Resume {
     try {
       await entry.serial.run(async () => {
         const text = waitingMessage(entry.record);
-        if (text !== undefined && entry.record.status === "completed")
+        const { status, clearedAt } = entry.record;
+        if (text !== undefined && status === "completed" && clearedAt === undefined)
           await this.begin(entry, text, "waited");
       });
     } catch (error) {
@@ -125,7 +126,12 @@ export class Resume {
     const worktree = before.worktree && { ...before.worktree, outcome: undefined };
     const resumed = { ...transition(before, event), callID: call?.callID, followUp, worktree };
     try {
-      await registry.storeThenShow(entry, { ...resumed, notice: { state: "none" }, retrievedAt: undefined });
+      await registry.storeThenShow(entry, {
+        ...resumed,
+        clearedAt: undefined,
+        notice: { state: "none" },
+        retrievedAt: undefined,
+      });
       requireGoingOn?.();
       await prompts.send(entry, { text: prompt });
     } catch (error) {

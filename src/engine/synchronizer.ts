@@ -100,7 +100,8 @@ export class Synchronizer implements Disposable {
     // Events received while the lists are being read are newer than the lists.
     this.early ??= [];
     try {
-      const sessions = await server.sessions();
+      const listed = await server.sessions();
+      const sessions = [...listed, ...(await this.unlisted(listed, knownBefore))];
       // Only now is it known in which worktrees tasks wait for a user.
       const requests = await server.pendingRequests();
       if (attempt !== this.attempt) return;
@@ -123,7 +124,8 @@ export class Synchronizer implements Disposable {
 
   /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
-    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue, transcripts } = this.parts;
+    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue, transcripts } =
+      this.parts;
     this.connected = false;
     this.attempt++;
     permissions.disconnect();
@@ -157,6 +159,20 @@ export class Synchronizer implements Disposable {
     this.attempt++;
     this.subscription.dispose();
     this.refusals.dispose();
+  }
+
+  /**
+   * The sessions that the server has but doesn't list any more: those of a project that the repository has left, such as by
+   * getting a remote.
+   */
+  private async unlisted(listed: readonly Session[], known: readonly string[]): Promise<readonly Session[]> {
+    const there = new Set(listed.map(({ id }) => id));
+    const found: Session[] = [];
+    for (const id of known) {
+      const session = there.has(id) ? undefined : await this.parts.server.session(id);
+      if (session) found.push(session);
+    }
+    return found;
   }
 
   private applySessions(sessions: readonly Session[], knownBefore: readonly string[]): void {

@@ -230,9 +230,14 @@ export class TaskWorktrees implements Disposable {
     return this.ports.worktrees.changes(this.requireOwn(entry));
   }
 
-  /** Removes the worktree of a task. Its state is kept, so that it can be made again. */
-  async remove(entry: Entry): Promise<void> {
-    await this.released(entry, (worktree) => this.ports.worktrees.remove(worktree));
+  /**
+   * Removes the worktree of a task. Its state is kept, so that it can be made again.
+   * @param isWanted whether it is still to be removed once nothing else is done with it
+   */
+  async remove(entry: Entry, isWanted = (): boolean => true): Promise<void> {
+    await this.released(entry, async (worktree) => {
+      if (isWanted()) await this.ports.worktrees.remove(worktree);
+    });
     this.changed.fire();
   }
 
@@ -287,7 +292,7 @@ export class TaskWorktrees implements Disposable {
     if (isActive(entry.record) || !worktree.outcome || !(await this.ports.worktrees.exists(worktree))) return;
     // Before work is noted as discarded, its worktree is removed; so it was made again.
     if (worktree.outcome === "discarded") await this.note(entry, { outcome: undefined });
-    else await this.remove(entry);
+    else await this.remove(entry, () => entry.record.worktree?.outcome !== undefined);
   }
 
   /** The task in whose worktree a session works. Undefined if it works in the folder. */

@@ -58,13 +58,17 @@ export class WokenTurns implements Disposable {
 
   /** Reads whether a turn of the task has begun. */
   private async look(entry: Entry): Promise<void> {
-    const messages = await this.parts.server.messages(entry.record.id, TURN_WINDOW).catch(() => []);
-    const first = messages.map(({ info }) => info).find((info) => isWoken(entry, info));
-    if (first?.role === "assistant") await this.follow(entry, first);
+    try {
+      const messages = await this.parts.server.messages(entry.record.id, TURN_WINDOW);
+      const first = messages.map(({ info }) => info).find((info) => isWoken(entry, info));
+      if (first?.role === "assistant") await this.follow(entry, first);
+    } catch (error) {
+      this.failed(entry, error);
+    }
   }
 
   private async follow(entry: Entry, answer: AssistantMessageInfo): Promise<void> {
-    const { registry, requests, notices, turns, worktrees, logger } = this.parts;
+    const { registry, requests, notices, turns, worktrees } = this.parts;
     try {
       await entry.serial.run(async () => {
         if (!registry.holds(entry) || !isWoken(entry, answer)) return;
@@ -90,13 +94,15 @@ export class WokenTurns implements Disposable {
         turns.follow(entry);
       });
     } catch (error) {
-      logger.warn(`Couldn't follow task ${shortID(entry.record.id)}, which goes on: ${messageOf(error)}`);
-      // It may wait for a user, so that nothing else happens in its session.
-      this.retry(entry);
+      this.failed(entry, error);
     }
   }
 
-  private retry(entry: Entry): void {
+  /** Tries again later: the task may wait for a user, so that nothing else happens in its session. */
+  private failed(entry: Entry, error: unknown): void {
+    this.parts.logger.warn(
+      `Couldn't follow task ${shortID(entry.record.id)}, which goes on: ${messageOf(error)}`,
+    );
     if (this.isDisposed || this.retries.has(entry)) return;
     const look = (): void => {
       this.retries.delete(entry);

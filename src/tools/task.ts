@@ -1,5 +1,6 @@
 import type { AgentCall } from "../engine/agent-permissions.ts";
 import { invalidArgument, type Refusal } from "../engine/errors.ts";
+import { derivedID } from "../engine/ids.ts";
 import { parseModel } from "../engine/model-ref.ts";
 import { isActive, type Isolation, type ModelRef, type Task } from "../engine/task.ts";
 import { findTask, shortIDs } from "./own-tasks.ts";
@@ -9,6 +10,8 @@ import type { ToolCaller, ToolContext, ToolResult, ToolRun } from "./tool.ts";
 import { missing, ToolInput } from "./tool-input.ts";
 
 const DESCRIPTION_LENGTH = 80;
+/** The length in characters above which the ID of a call is stored as a shorter one that is derived from it. */
+const MAX_CALL_ID = 100;
 
 export const runTask: ToolRun = async (sent, context) => {
   const input = new ToolInput(sent);
@@ -106,9 +109,13 @@ function modelOf(input: ToolInput): ModelRef | undefined {
   throw invalidArgument('The parameter "model" must be written as provider/model, or left out.');
 }
 
-/** Identifies the call. The message ID is included, because some providers' call IDs are not unique. */
+/**
+ * Identifies the call. The message ID is included, because some providers' call IDs are not unique. Others put what the
+ * model thought into them, which is too long for a task's record.
+ */
 function callKey({ messageID, callID }: ToolCaller): string | undefined {
-  return messageID !== undefined && callID !== undefined ? `${messageID}/${callID}` : undefined;
+  if (messageID === undefined || callID === undefined) return undefined;
+  return `${messageID}/${callID.length > MAX_CALL_ID ? derivedID("prt", 0, callID) : callID}`;
 }
 
 function exclusive(): Refusal {

@@ -1,3 +1,4 @@
+import { hasArrived } from "../../engine/arrival.ts";
 import { isNotice } from "../../engine/notices.ts";
 import { ABORTED, type Message, type MessageInfo, type Part } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
@@ -25,8 +26,13 @@ export function perspectiveOf(
   folder?: string,
 ): Perspective {
   const ownSince = child && isTask(child) && child.isForked ? child.createdAt : 0;
+  // A conversation that was handed over as text is no prompt.
   const prompt = messages.find(
-    (message) => message.info.role === "user" && message.info.created >= ownSince && !isNotice(message),
+    (message) =>
+      message.info.role === "user" &&
+      message.info.created >= ownSince &&
+      hasArrived(message) &&
+      !isNotice(message),
   );
   return { ownSince, promptMessageID: prompt?.info.id, folder };
 }

@@ -15,7 +15,8 @@ import {
 import type { ToolCall, ToolReply } from "../../../src/bridge/tool-call.ts";
 import { ToolEndpoint, type ToolEndpointOptions } from "../../../src/bridge/tool-endpoint.ts";
 import { readEntries, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
-import { Refusal } from "../../../src/engine/errors.ts";
+import { Refusal, UserFacingError } from "../../../src/engine/errors.ts";
+import { sentence } from "../../../src/engine/sentence.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { ToolResult } from "../../../src/tools/tool.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
@@ -500,6 +501,12 @@ describe("The endpoint of the agents' tools", () => {
         "the server failed to carry out",
         new ServerFailure("POST /session", "unreachable", "OpenCode does not answer."),
         /^OpenCode does not answer\.$/,
+        0,
+      ],
+      [
+        "couldn't be carried out by Git",
+        new UserFacingError(sentence("Git failed: {0}", "Permission denied.")),
+        /^Git failed: Permission denied\.$/,
         0,
       ],
       [

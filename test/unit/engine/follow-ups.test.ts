@@ -59,6 +59,15 @@ describe("Follow-ups", () => {
   const texts = async (id: string): Promise<readonly string[]> => (await asked(id)).map(answerText);
 
   describe("that are sent to a running task", () => {
+    it("put a cleared task back into the list", async () => {
+      const id = await completed();
+      await window.engine.clear(id, {});
+      assert.ok(!window.engine.list(parent).some((one) => one.id === id));
+      await window.engine.resume(id, "More.");
+      assert.equal(task(id).clearedAt, undefined);
+      assert.ok(window.engine.list(parent).some((one) => one.id === id));
+    });
+
     it("are read in the same turn, which counts as no resume", async () => {
       const id = await launch();
       const steered = await window.engine.steer(id, "Also the docs.");

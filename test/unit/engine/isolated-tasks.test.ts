@@ -308,6 +308,28 @@ describe("Isolated tasks", () => {
       assert.equal(task(ended.id).worktree?.outcome, undefined);
     });
 
+    it("keeps its worktree if everything is read again while that is made again", async () => {
+      let finish = (): void => assert.fail("nothing is made again");
+      const { remake } = worktrees;
+      await change({
+        remake: async (worktree, how) => {
+          await remake(worktree, how);
+          await new Promise<void>((resolve) => (finish = resolve));
+        },
+      });
+      const ended = await completed();
+      await work().bringBack(ended.id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
+      const undone = work().undoBringBack(ended.id, done);
+      await settled();
+      await window.engine.connect();
+      await settled();
+      finish();
+      await undone;
+      await settled();
+      assert.ok(there.has(nameOf(ended)));
+      assert.equal(task(ended.id).worktree?.outcome, undefined);
+    });
+
     it("keeps its worktree unless all of it was decided on, some of it taken, and nothing done since", async () => {
       const ended = await completed();
       const both = plan("a.ts", "b.ts");

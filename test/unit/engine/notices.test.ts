@@ -184,6 +184,11 @@ describe("notices", () => {
     const resumed = { ...second, createdAt: 1, resumeCount: 1 };
     assert.equal(countSinceQuiet(third, [early, resumed, third]), 2);
     assert.equal(countSinceQuiet(resumed, [early, resumed]), 1);
+    // One was begun by others long ago, and was adopted in a later turn; one lost the prompt of its first follow-up.
+    const adopted = { ...at(30, 60), createdAt: 1, adoptedAt: 40 };
+    assert.equal(countSinceQuiet(adopted, [early, adopted]), 1);
+    const lost = { ...at(30, 60), createdAt: 1, spans: [["turn", 1, 5] as const] };
+    assert.equal(countSinceQuiet(lost, [early, lost]), 1);
     // One waited for its slot when the others were launched.
     const queued = { ...at(55, 90), createdAt: 1 };
     assert.equal(countSinceQuiet(queued, [early, queued]), 2);

@@ -230,6 +230,18 @@ describe("A window that keeps up with its server", () => {
   describe("follows its tasks", () => {
     beforeEach(connect);
 
+    it("even if the server has a session but doesn't list it any more", async () => {
+      const { id } = await launch();
+      const { sessions } = server;
+      server.sessions = async () => (await sessions.call(server)).filter((session) => session.id !== id);
+      await connect();
+      assert.equal(task(id).status, "running");
+      assert.equal((await server.messages(parent)).length, 0);
+      await unheard(() => server.deleteSession(id));
+      await connect();
+      assert.equal(window.engine.get(id), undefined);
+    });
+
     it("through streamed text, which shows that they are alive", async () => {
       const { id } = await launch();
       server.begin(id);

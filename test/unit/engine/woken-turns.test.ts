@@ -436,6 +436,17 @@ describe("A completed task that a subtask's notice wakes", () => {
       assert.equal(task()?.status, "resumed");
     });
 
+    it("is followed later even if it couldn't be read either", async () => {
+      const { messages } = server;
+      server.messages = (id, ...rest) =>
+        id === above ? Promise.reject(new Error("Busy.")) : messages.call(server, id, ...rest);
+      await clock.advance(5_000);
+      assert.equal(task()?.status, "completed");
+      server.messages = messages;
+      await clock.advance(5_000);
+      assert.equal(task()?.status, "resumed");
+    });
+
     it("is tried again at each event, and besides by one timer, until the window is closed", async () => {
       isBroken = true;
       const tries = (): number => window.log.filter((line) => line.startsWith("Couldn't follow")).length;

@@ -13,6 +13,18 @@ describe("asyncagents_task", () => {
 
   afterEach(() => window.dispose());
 
+  it("is carried out once, however long the ID of its call is", async () => {
+    const call = () =>
+      window.call(
+        "task",
+        { prompt: "Find the bug." },
+        { messageID: "msg_asking", callID: `call_${"x".repeat(5_000)}` },
+      );
+    const [first, again] = [await call(), await call()];
+    assert.equal(first.title, again.title);
+    assert.equal(window.engine.list(window.parent).length, 1);
+  });
+
   it("launches a task in the caller's session, and returns its details and what to do next", async () => {
     const { title, text } = await window.call(
       "task",

@@ -76,6 +76,17 @@ describe("the output panel's view model", () => {
       entries(transcript, fakeTask({ isForked })).map((entry) => entry.kind === "prompt" && entry.origin);
     assert.deepEqual(origins(true), ["inherited", "notice", "prompt", "follow-up"]);
     assert.deepEqual(origins(false), ["prompt", "notice", "follow-up", "follow-up"]);
+    // A conversation that is handed over as text is no prompt.
+    const handedOver = new FakeTranscript()
+      .user("old", { created: NOW - 900_000 })
+      .user("the conversation", { synthetic: true })
+      .user("prompt");
+    assert.deepEqual(
+      entries(handedOver, fakeTask({ isForked: true })).map(
+        (entry) => entry.kind === "prompt" && entry.origin,
+      ),
+      ["inherited", "prompt"],
+    );
   });
 
   it("gives a tool call a title, from its input if it has none", () => {
