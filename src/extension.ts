@@ -13,6 +13,7 @@ import { Folders } from "./ui/folders/folders.ts";
 import { OutputPanels } from "./ui/output/output-panels.ts";
 import { Overview } from "./ui/output/overview.ts";
 import { TextDocuments } from "./ui/output/text-documents.ts";
+import { loadLater } from "./ui/load-later.ts";
 
 /** The fields of the extension's own `package.json` that are read. */
 interface Manifest {
@@ -70,7 +71,7 @@ export function activate(context: vscode.ExtensionContext): AsyncAgentsApi {
     registerCommands(
       [...contributes.commands.map(({ command }) => command), ...INTERNAL_COMMANDS],
       commandContext,
-      () => import("./ui/later.ts"),
+      loadLater,
       logger,
     ),
   );

@@ -24,6 +24,7 @@ import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 import { Unread } from "./ui/tree/unread.ts";
 import type { News } from "./ui/while-away.ts";
+import { loadLater } from "./ui/load-later.ts";
 
 /** What exists of the window since the extension was activated. */
 type Start = Pick<
@@ -83,7 +84,7 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
   own(new StatusBar(known, folders));
 
   const openReview = async (): Promise<Review> => {
-    const { Review } = await import("./ui/later.ts");
+    const { Review } = await loadLater();
     return own(new Review({ known, folders, state: context.workspaceState, keys, textChanges, logger }));
   };
   let opening: Promise<Review> | undefined;
@@ -132,13 +133,11 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
     const { state } = folder.connector;
     const isOwnServer = state.kind !== "connected" || state.own;
     if (running.length > 0)
-      void import("./ui/later.ts").then(({ showClosed }) =>
-        showClosed(folder, running, isOwnServer, openFolder, logger),
-      );
+      void loadLater().then(({ showClosed }) => showClosed(folder, running, isOwnServer, openFolder, logger));
   };
   const showNews = (folderName: string, news: News): void => {
     const about = folders.all.length > 1 ? folderName : undefined;
-    void import("./ui/later.ts").then(({ showNews }) => showNews({ folderName: about, showTasks }, news));
+    void loadLater().then(({ showNews }) => showNews({ folderName: about, showTasks }, news));
   };
 
   own(warnOfUntestedVersions(folders, context.globalState));

@@ -2,6 +2,7 @@ import * as vscode from "vscode";
 import { TOOL_NAMES, type ToolName } from "../tools/tool.ts";
 import type { EditorTool, EditorToolContext } from "./editor-tool.ts";
 import type { Settings } from "./settings.ts";
+import { loadLater } from "./load-later.ts";
 
 /**
  * Registers the agent tools with VS Code's own agents. The editor activates the extension for a call, and then looks for
@@ -38,7 +39,7 @@ export class AgentTools implements vscode.Disposable {
   private tool(name: ToolName): vscode.LanguageModelTool<object> {
     let loaded: Promise<EditorTool> | undefined;
     const load = (): Promise<EditorTool> =>
-      (loaded ??= import("./later.ts").then(({ EditorTool }) => new EditorTool(name, this.context)));
+      (loaded ??= loadLater().then(({ EditorTool }) => new EditorTool(name, this.context)));
     return {
       prepareInvocation: async (options) => (await load()).prepareInvocation(options),
       invoke: async (options, token) => (await load()).invoke(options, token),

@@ -10,6 +10,7 @@ import type { LaunchArguments } from "./commands/launching.ts";
 import type { RevertResult } from "./commands/review.ts";
 import { connectedFolder, requireFolder } from "./folders/folders.ts";
 import type { WindowSession } from "./folders/window-session.ts";
+import { loadLater } from "./load-later.ts";
 
 /**
  * The API that `activate()` returns to other extensions. It never prompts the user, connects when necessary, and
@@ -110,7 +111,7 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
   const programs = async <T>(
     run: (programs: typeof forPrograms, context: CommandContext) => Promise<T>,
   ): Promise<T> => {
-    const [{ forPrograms }, context] = await Promise.all([import("./later.ts"), opened()]);
+    const [{ forPrograms }, context] = await Promise.all([loadLater(), opened()]);
     return run(forPrograms, context);
   };
   /** Runs once the folder is connected, because its tasks are unknown before. */

@@ -5,10 +5,9 @@ import type { OpenRequest, RequestRef } from "../engine/requests.ts";
 import type { Refused } from "../engine/folder-changes.ts";
 import type { TaskChange } from "../engine/registry.ts";
 import { isActive, isTakenBack, type Task } from "../engine/task.ts";
+import { loadLater } from "./load-later.ts";
 import type { FlowContext } from "./requests/answer-flow.ts";
 import type { EndNotifications, NotificationContext } from "./task-notifications.ts";
-
-const texts = () => import("./later.ts");
 
 /** Tasks of a batch that end within this time, in milliseconds, count as stopped together. */
 const STOPPED_AS_ONE_MS = 5_000;
@@ -45,7 +44,7 @@ export class Notifications implements vscode.Disposable {
     // Read before the texts are loaded, because the other tasks may change in the meantime.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && this.isReported(after)) return;
-    this.ends ??= texts().then(({ EndNotifications }) => new EndNotifications(this.context));
+    this.ends ??= loadLater().then(({ EndNotifications }) => new EndNotifications(this.context));
     (await this.ends).show(after, before.status === "running" ? siblings : []);
   }
 
@@ -64,13 +63,13 @@ export class Notifications implements vscode.Disposable {
     const known = new Set(before.collisions?.map(({ taskID }) => taskID));
     const found = after.collisions.filter(({ taskID, isFirst }) => isFirst && !known.has(taskID));
     if (found.length === 0 || this.context.notifyUser() === "never") return;
-    const { showCollision } = await texts();
+    const { showCollision } = await loadLater();
     await Promise.all(found.map((collision) => showCollision(after, collision)));
   }
 
   private async warn(task: Task): Promise<void> {
     if (this.context.notifyUser() === "never") return;
-    const { showNearLimit } = await texts();
+    const { showNearLimit } = await loadLater();
     await showNearLimit(this.context, task);
   }
 
@@ -79,7 +78,7 @@ export class Notifications implements vscode.Disposable {
     const { kind } = refused;
     if (this.refusals.has(kind) || this.context.notifyUser() === "never") return;
     this.refusals.add(kind);
-    const { showRefused } = await texts();
+    const { showRefused } = await loadLater();
     await showRefused(this.context, refused);
     // A subagent needs another server first.
     if (kind === "setup") this.refusals.delete(kind);
@@ -147,11 +146,11 @@ export class RequestNotifications implements vscode.Disposable {
       // The end of an earlier one doesn't concern this one.
       this.summarised = new Set(this.summarised);
       void this.run(unshown, this.summarised, async () =>
-        (await texts()).showSeveral(this.context, open.length),
+        (await loadLater()).showSeveral(this.context, open.length),
       );
     } else {
       for (const one of unshown)
-        void this.run([one], this.showing, async () => (await texts()).showRequest(this.context, one));
+        void this.run([one], this.showing, async () => (await loadLater()).showRequest(this.context, one));
     }
   }
 

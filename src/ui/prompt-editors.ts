@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { ContextKeys } from "./context-keys.ts";
 import type { PromptTarget } from "./launch-plan.ts";
+import { loadLater } from "./load-later.ts";
 
 const TARGETS = "asyncagents.promptEditors";
 
@@ -78,7 +79,7 @@ export class PromptEditors implements vscode.CodeLensProvider, vscode.Disposable
 
   async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
     const target = this.target(document.uri);
-    return target ? (await import("./later.ts")).promptLenses(document, target) : [];
+    return target ? (await loadLater()).promptLenses(document, target) : [];
   }
 
   dispose(): void {

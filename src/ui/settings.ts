@@ -7,6 +7,8 @@ import { parseModel } from "../engine/model-ref.ts";
 import type { FolderSettings } from "../rpc/contract.ts";
 
 const SECTION = "asyncagents";
+/** The editor's setting for ignored files to copy into worktrees. */
+const INCLUDED = "git.worktreeIncludeFiles";
 /** A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -68,8 +70,8 @@ export class Settings {
   /** Calls back when a setting changes; if there is a name, only when one under it does. */
   onDidChange(callback: () => void, name?: string): vscode.Disposable {
     return vscode.workspace.onDidChangeConfiguration((event) => {
-      const section = name === undefined ? SECTION : `${SECTION}.${name}`;
-      if (event.affectsConfiguration(section, this.folder)) callback();
+      const sections = name === undefined ? [SECTION, INCLUDED] : [`${SECTION}.${name}`];
+      if (sections.some((section) => event.affectsConfiguration(section, this.folder))) callback();
     });
   }
 
@@ -85,9 +87,7 @@ export class Settings {
       default: this.value<string>("isolation.default", "folder") === "worktree" ? "worktree" : "folder",
       location: this.text("isolation.location"),
       startFrom: startFrom === "head" ? "head" : "whatYouSee",
-      include: patterns(
-        vscode.workspace.getConfiguration("git", this.folder).get<unknown>("worktreeIncludeFiles"),
-      ),
+      include: patterns(vscode.workspace.getConfiguration(undefined, this.folder).get<unknown>(INCLUDED)),
       setup:
         command === undefined
           ? undefined

@@ -8,6 +8,7 @@ import type { Tasks } from "./folders/all-tasks.ts";
 import type { Folder, Folders } from "./folders/folders.ts";
 import { isQueuedChild } from "./tree/family.ts";
 import type { describe as Describe } from "./status-bar-text.ts";
+import { loadLater } from "./load-later.ts";
 
 /** Changes within this time are shown together, in milliseconds. */
 const GATHER_MS = 100;
@@ -76,7 +77,7 @@ export class StatusBar implements vscode.Disposable {
   private async update(): Promise<void> {
     this.gathering = undefined;
     if (this.active().length === 0) return this.hide();
-    const { describe } = await import("./later.ts");
+    const { describe } = await loadLater();
     this.show(describe);
     // A call would try to reach a lost daemon again at each of its changes. Reading today's usage may take a while.
     if (!this.isLost && (await this.readToday())) this.show(describe);

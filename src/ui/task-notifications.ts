@@ -187,12 +187,12 @@ function launchedWith(siblings: readonly Task[], task: Task): readonly Task[] {
     ({ batchID, launchedBy, insteadOf }) =>
       batchID === task.batchID && launchedBy === "person" && insteadOf === undefined,
   );
-  // Nothing is added to these later. Their tasks can be far apart, as making a worktree may take long.
-  if (isGenerated(task.batchID)) return batch;
   const isApart = (one: Task | undefined, other: Task | undefined): boolean =>
     !one || !other || other.createdAt - one.createdAt > LAUNCHED_AS_ONE_MS;
   const at = batch.findIndex(({ id }) => id === task.id);
   if (at < 0) return [];
+  // Nothing is added to these later. Their tasks can be far apart, as making a worktree may take long.
+  if (isGenerated(task.batchID)) return batch;
   let [from, to] = [at, at];
   while (!isApart(batch[from - 1], batch[from])) from--;
   while (!isApart(batch[to], batch[to + 1])) to++;

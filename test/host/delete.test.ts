@@ -64,6 +64,34 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     assert.deepEqual([asked, done], [[forGood, work], []]);
   });
 
+  it("offers to undo what was discarded if the user decides against the work of the next task", async () => {
+    const { showInformationMessage } = vscode.window;
+    const told: string[] = [];
+    vscode.window.showInformationMessage = async (text: string) => void told.push(text);
+    taken = ["Delete", "Discard"];
+    const tasks = new Map(["ses_1", "ses_2"].map((id) => [id, { ...task, id, description: id } as Task]));
+    const discardWorktree = async (id: string): Promise<string> => {
+      const one = tasks.get(id) ?? assert.fail();
+      tasks.set(id, { ...one, worktree: { ...(one.worktree ?? assert.fail()), outcome: "discarded" } });
+      taken = ["Delete"];
+      return "ref";
+    };
+    const there = { ...folder, calls: { ...folder.calls, discardWorktree } };
+    const both = {
+      ...context,
+      known: { child: (id: string) => tasks.get(id), folderOf: () => there },
+      folders: { ...context.folders, of: () => there, all: [there], current: there },
+    } as unknown as TaskContext;
+    try {
+      const rows = [...tasks.keys()].map((id) => new ChildNode(id));
+      await deleteTask(both, rows[0], rows);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage });
+    }
+    assert.deepEqual(told, ['Discarded the work of "ses_1".']);
+    assert.deepEqual(done, []);
+  });
+
   it("discards the work, then deletes the task", async () => {
     taken = ["Delete", "Discard"];
     await run();

@@ -6,8 +6,9 @@ import type { ConnectionState } from "../../src/engine/connection.ts";
 import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { type Child, isRunning, isTask } from "../../src/engine/subagent.ts";
-import type { TaskContext } from "../../src/ui/commands/command.ts";
+import type { PromptContext, TaskContext } from "../../src/ui/commands/command.ts";
 import { pickFrom } from "../../src/ui/commands/pick.ts";
+import { retry } from "../../src/ui/commands/row-commands.ts";
 import { connect } from "../../src/ui/commands/set-up.ts";
 import { AllTasks, routedCommands } from "../../src/ui/folders/all-tasks.ts";
 import { connectionOf } from "../../src/ui/output/open-session.ts";
@@ -199,9 +200,11 @@ describe("the list from which the task of a command is picked", () => {
   /** The IDs of the task of the active session, and of one of another session. */
   let own: string;
   let other: string;
+  let server: MemoryServer;
+  let parent: string;
 
   beforeEach(async () => {
-    const server = new MemoryServer({ name: "api" });
+    server = new MemoryServer({ name: "api" });
     const engine = memoryEngine(server);
     const session = new ActiveSession(engine, server, strictLogger);
     const sessions = [await addRunningTasks(server, 1), await addRunningTasks(server, 1)];
@@ -210,6 +213,7 @@ describe("the list from which the task of a command is picked", () => {
     const taskOf = (isActive: boolean): string =>
       sessions.find(({ parent }) => (parent === session.id) === isActive)?.tasks[0] ?? assert.fail();
     [own, other] = [taskOf(true), taskOf(false)];
+    parent = session.id ?? assert.fail();
     workspace = new MemoryWorkspace(strictLogger);
     workspace.add("api", { engine, session });
     await workspace.open();
@@ -241,6 +245,24 @@ describe("the list from which the task of a command is picked", () => {
     assert.deepEqual(await listed(), [own]);
     front = other;
     assert.deepEqual(await listed(), [other, own]);
+  });
+
+  it("offers no subagent for a retry, even if it has failed", async () => {
+    const { showInformationMessage } = vscode.window;
+    const told: string[] = [];
+    vscode.window.showInformationMessage = async (text: string) => void told.push(text);
+    const { id } = await server.createSession({ title: "Look", parentID: parent, agent: "general" });
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.end(id, { type: "failed", error: { name: "APIError", message: "No key." } });
+    await until("the failure", () => context.known.child(id)?.status === "error");
+    front = id;
+    const tasks = { retry: assert.fail } as unknown as PromptContext["tasks"];
+    try {
+      await retry({ ...context, tasks } as PromptContext, undefined);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage });
+    }
+    assert.deepEqual(told, ["No failed or cancelled tasks."]);
   });
 
   it("leaves out the one in front of the user if the command can't be run for it, or if it is cleared", async () => {

@@ -230,6 +230,18 @@ describe("notifications of ended tasks", () => {
     await tells(500, 'Task "Retry" completed.');
   });
 
+  it("report a retry by itself, even in a batch of which nothing else runs, or that was reported", async () => {
+    const batchID = freshID("bat", 1, Math.random);
+    const pair = ["One", "Two"].map((id) => running(id, { batchID, createdAt: 1 }));
+    const retry = running("Retry", { batchID, createdAt: 2, insteadOf: "Two" });
+    listed = [...pair.map((task) => ({ ...task, ...failed, endedAt: 10 })), retry];
+    for (const task of pair) await end(task, { ...failed, endedAt: 10 });
+    await tells(500, "Batch of 2: 2 failed");
+    listed = [...listed.slice(0, 2), { ...retry, status: "completed" }];
+    await end(retry);
+    await tells(500, "Batch of 2: 2 failed", 'Task "Retry" completed.');
+  });
+
   it("don't report a failure that was retried or continued while another one was in front of the user", async () => {
     await end(running("One"), failed);
     await tells(500, 'Task "One" failed: The key was refused.');

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import type { CommandContext } from "../../src/ui/commands/command.ts";
-import { searchOutputs } from "../../src/ui/commands/list-commands.ts";
+import type { CommandContext, TaskContext } from "../../src/ui/commands/command.ts";
+import { filter, searchOutputs } from "../../src/ui/commands/list-commands.ts";
+import { NO_FILTER } from "../../src/ui/tree/list-options.ts";
 import { pickOne } from "../../src/ui/quick-input.ts";
 import { until } from "../support/wait.ts";
 import { record } from "../unit/engine/builders.ts";
@@ -66,6 +67,19 @@ describe("a question in a list", () => {
       ["ses_b", 0],
       ["ses_b", 1],
     ]);
+  });
+
+  it("of conditions leaves cleared tasks as they are while it doesn't offer them", async () => {
+    const options = { filter: NO_FILTER, showsCleared: true };
+    const known = { children: () => [], cleared: () => [] };
+    const context = { known, folders: { sessionIDs: ["ses_1"] }, list: options } as unknown as TaskContext;
+    const answered = filter(context);
+    await until("the list", () => list.items.length > 0);
+    list.value = "bug";
+    await until("the filter", () => options.filter.text === "bug");
+    await vscode.commands.executeCommand("quickInput.accept");
+    await answered;
+    assert.equal(options.showsCleared, true);
   });
 
   it("of what was found says how many conversations couldn't be searched", async () => {

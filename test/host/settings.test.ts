@@ -43,6 +43,24 @@ describe("what a window tells the daemon of its settings", () => {
     }
   });
 
+  it("when a setting of its own changes, or the editor's for files in worktrees, and no other", async () => {
+    let told = 0;
+    const following = new Settings().onDidChange(() => told++);
+    const update = async (name: string, value: unknown): Promise<number> => {
+      await vscode.workspace.getConfiguration().update(name, value, true);
+      return told;
+    };
+    try {
+      assert.equal(await update("editor.tabSize", 3), 0);
+      assert.equal(await update("git.worktreeIncludeFiles", [".env"]), 1);
+      assert.equal(await update("asyncagents.keepWorking", 1), 2);
+    } finally {
+      following.dispose();
+      for (const name of ["editor.tabSize", "git.worktreeIncludeFiles", "asyncagents.keepWorking"])
+        await update(name, undefined);
+    }
+  });
+
   it("[ISO-2] the setup command, as allowed only if the user allowed this one", async () => {
     const isAllowed = async (allowed?: string): Promise<boolean | undefined> =>
       (await told(allowed)).engine.isolation.setup?.isAllowed;

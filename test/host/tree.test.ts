@@ -513,6 +513,26 @@ describe("the tree", () => {
     assert.equal(shown.selectedID, undefined);
   });
 
+  it("makes the folder of a selected row the current one, and not again while the row is redrawn", async () => {
+    const id = await add("Find the bug");
+    const workspace = await openFolder(engine, session);
+    workspace.add("two", {
+      engine: memoryEngine(new MemoryServer()),
+      session: new ActiveSession(engine, server, strictLogger),
+    });
+    await workspace.open();
+    const { folders } = workspace;
+    const [first, second] = folders.all;
+    const { shown, select } = showView(workspace);
+    folders.use(second);
+    select([shown.tree.node(id)]);
+    assert.equal(folders.current?.name, first?.name);
+    folders.use(second);
+    select([]);
+    select([shown.tree.node(id)]);
+    assert.equal(folders.current?.name, second?.name);
+  });
+
   it("has the task of the output in front of the user only while no row is selected, such as that of a group or batch", async () => {
     await options.sortBy("groups");
     await add("Fix one", { batchID: "both" });

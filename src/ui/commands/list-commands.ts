@@ -99,7 +99,8 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
         agents: items.flatMap(({ agent }) => agent ?? []),
         text,
       };
-      list.showsCleared = items.some(({ isCleared }) => isCleared);
+      // Otherwise, the list doesn't offer them.
+      if (cleared > 0) list.showsCleared = items.some(({ isCleared }) => isCleared);
     },
   });
   if (!kept) {

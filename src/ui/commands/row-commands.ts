@@ -9,11 +9,12 @@ import { sentence } from "../../engine/sentence.ts";
 import { type Child, isRunning, isTask, isCleared } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
-import { inform, isAgreed, offer } from "../dialogs.ts";
+import { inform, isAgreed } from "../dialogs.ts";
 import { humanMessage, showError, showIfLong } from "../messages.ts";
 import { title } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
+import { offerUndo } from "../worktrees/bring-back.ts";
 import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
 import { nameOf, remedied } from "../worktrees/isolated-task.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
@@ -145,7 +146,7 @@ export async function resumeAsking(context: PromptContext, child: Child): Promis
 export async function retry(context: PromptContext, argument: unknown): Promise<Task | undefined> {
   const task = await pickChild(context, argument, {
     title: vscode.l10n.t("Retry Task"),
-    accepts: ({ status }) => status === "error" || status === "cancelled",
+    accepts: (child) => isTask(child) && (child.status === "error" || child.status === "cancelled"),
     none: vscode.l10n.t("No failed or cancelled tasks."),
   });
   if (!task) return undefined;
@@ -317,17 +318,15 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
     await stopped;
     return tasks.clear(id, { cancelRunning: true });
   });
-  if (cleared.length > 0) offerUndo(tasks, cleared).catch((error: unknown) => showError(error, logger));
-}
-
-async function offerUndo(tasks: TaskContext["tasks"], cleared: readonly Task[]): Promise<void> {
   const [first, ...others] = cleared;
+  if (!first) return;
   const message =
-    first && others.length === 0
+    others.length === 0
       ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', nameOf(first))
       : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
-  if (await offer(message, vscode.l10n.t("Undo")))
-    await Promise.all(cleared.map(({ id }) => tasks.restore(id)));
+  const undo = async (): Promise<void> =>
+    void (await Promise.all(cleared.map(({ id }) => tasks.restore(id))));
+  offerUndo(message, undo, logger);
 }
 
 /** Puts cleared tasks back into the list. */
@@ -354,10 +353,18 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
     "This also deletes the conversation and all subtasks from OpenCode, and can't be undone.",
   );
   if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
-  for (const { id } of cleared.filter((child) => holdsWork(child))) {
-    await discardWork(context, id);
-    const left = context.known.child(id);
-    if (left && holdsWork(left)) return;
+  let offers: (() => void)[] = [];
+  try {
+    for (const { id } of cleared.filter((child) => holdsWork(child))) {
+      const discarded = await discardWork(context, id);
+      if (discarded) offers.push(() => offerUndo(discarded.message, discarded.undo, context.logger));
+      const left = context.known.child(id);
+      if (left && holdsWork(left)) return;
+    }
+    offers = [];
+  } finally {
+    // The tasks stay, because the user decided against the work of the next one, or it couldn't be discarded.
+    for (const offer of offers) offer();
   }
   await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, ({ id }) =>
     context.tasks.clear(id, { cancelRunning: true, deleteSession: true }),

@@ -10,6 +10,7 @@ import { stateOf } from "../tree/family.ts";
 import type { OutputParts } from "./output-parts.ts";
 import type { OutputSession } from "./output-session.ts";
 import type { TextDocuments } from "./text-documents.ts";
+import { loadLater } from "../load-later.ts";
 
 const VIEW_TYPE = "asyncagents.output";
 /** Two clicks on a row within this time are a double-click, in milliseconds. */
@@ -176,7 +177,7 @@ export class OutputPanels implements vscode.Disposable {
     taskID: string,
     page: DisposableStore,
   ): Promise<OutputSession> {
-    const { openSession, loadPage } = await import("../later.ts");
+    const { openSession, loadPage } = await loadLater();
     const isShown = (): boolean => this.panels.get(taskID)?.panel === panel;
     const receive = (message: unknown): void => {
       const open = this.panels.get(taskID);

@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import type { PanelParts } from "./output-panels.ts";
+import { loadLater } from "../load-later.ts";
 
 const VIEW_TYPE = "asyncagents.overview";
 
@@ -37,7 +38,7 @@ export class Overview implements vscode.Disposable {
     panel.onDidDispose(() => {
       if (this.panel === panel) this.panel = undefined;
     });
-    const { openOverview, loadPage } = await import("../later.ts");
+    const { openOverview, loadPage } = await loadLater();
     const receive = openOverview(panel, this.parts);
     loadPage(panel, this.extensionUri, { name: "overview", receive });
   }

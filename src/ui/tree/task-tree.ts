@@ -26,6 +26,7 @@ import {
   type Node,
 } from "./items.ts";
 import { inConflict, rowTime } from "./words.ts";
+import { loadLater } from "../load-later.ts";
 
 /** How often the times of running rows are checked, in milliseconds. */
 const TICK_MS = 1_000;
@@ -182,11 +183,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   async resolveTreeItem(item: vscode.TreeItem, element: Node): Promise<vscode.TreeItem> {
     if (!(element instanceof BatchNode || element instanceof ChildNode)) return item;
-    const { batchTooltip, childTooltip } = await import("../later.ts");
-    item.tooltip =
-      element instanceof BatchNode
-        ? batchTooltip(this.known, element)
-        : childTooltip(this.known, element.id, Date.now());
+    const { batchTooltip, childTooltip } = await loadLater();
+    if (element instanceof BatchNode) item.tooltip = batchTooltip(this.known, element);
+    else item.tooltip = childTooltip(this.known, element.id, Date.now());
     return item;
   }
 

@@ -171,10 +171,10 @@ export class TaskView implements vscode.Disposable {
     if (rows !== "" && rows !== this.formerRows) {
       this.formerRows = rows;
       this.followedID = undefined;
+      folders.use(folderOf(folders, this.reported[0]));
       // Any other row is the user's choice.
       if (rows !== this.toSelect?.taskID) this.toSelect = undefined;
     }
-    folders.use(folderOf(folders, this.reported[0]));
     this.updateSelectionKeys();
   }
 
