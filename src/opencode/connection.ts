@@ -23,6 +23,7 @@ import type { ServerEvents } from "./server-events.ts";
 import { SessionDirectories } from "./session-directories.ts";
 import { findServerByUrl } from "./url-server.ts";
 import { supportOf } from "./versions.ts";
+import { requireSupported } from "./version-look.ts";
 
 /** The failures that mean that there is no server to join, or no program that could run one; only `connect` reports them. */
 const ABSENT: readonly ConnectionFailure["code"][] = [
@@ -178,6 +179,7 @@ export class OpenCodeConnection implements Disposable {
       env,
       home: homedir(),
     });
+    await requireSupported(executable, env);
     const directory = this.directories.of(sessionID) ?? (await realpath(this.options.directory));
     return attachCommand(executable, access, directory, sessionID);
   }

@@ -29,9 +29,12 @@ export async function readVersion(executable: string, env: Environment): Promise
   return version;
 }
 
-/** Throws a `ConnectionError` if the executable reports a version that is not supported. */
+/**
+ * Throws a `ConnectionError` if the executable reports a version that is not supported. Asks it each time, as a version
+ * manager may have switched to another version.
+ */
 export async function requireSupported(executable: string, env: Environment): Promise<void> {
-  const version = await readVersion(executable, env);
+  const version = await look(executable, env);
   const support = supportOf(version);
   if (version === undefined || support === "supported" || support === "unknown") return;
   throw new ConnectionError(support === "too-new" ? failures.tooNew(version) : failures.tooOld(version));

@@ -7,7 +7,7 @@ import { english } from "../../src/engine/sentence.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
 import { noOwnServers } from "../support/engine.ts";
 import { tempDir } from "../support/temp.ts";
-import { failureOf, realClock, silentLogger } from "./desk.ts";
+import { failureOf, fakeOpenCode2, realClock, silentLogger } from "./desk.ts";
 
 describe("the command that opens a session in a terminal", () => {
   const password = "a b'c";
@@ -62,6 +62,11 @@ describe("the command that opens a session in a terminal", () => {
     const { code, remedy } = await failureOf(connection.attachCommand("ses_1"));
     assert.equal(code, "bad-path");
     assert.match(english(remedy), /asyncagents\.server\.path/);
+  });
+
+  it("is refused if the executable is an OpenCode that isn't supported", async () => {
+    path = fakeOpenCode2;
+    assert.equal((await failureOf(connection.attachCommand("ses_1"))).code, "too-new");
   });
 
   it("removes another server's password from the environment if this server needs none", () => {

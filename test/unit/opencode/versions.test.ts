@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readVersion } from "../../../src/opencode/version-look.ts";
+import { ConnectionError } from "../../../src/engine/connection.ts";
+import { readVersion, requireSupported } from "../../../src/opencode/version-look.ts";
 import {
   isUntested,
   MINIMUM_VERSION,
@@ -44,6 +45,21 @@ describe("OpenCode's versions", () => {
     it(`${version ?? "none"} is ${support}`, () => {
       assert.equal(supportOf(version), support);
     });
+
+  it("is asked of an executable before each start, as a version manager's file stays the same", async function () {
+    if (process.platform === "win32") return this.skip();
+    const folder = tempDir("shim");
+    const [shim, version] = [join(folder, "opencode"), join(folder, "version")];
+    writeFileSync(shim, `#!/bin/sh\ncat '${version}'\n`, { mode: 0o755 });
+    writeFileSync(version, "1.18.33\n");
+    assert.equal(await readVersion(shim, process.env), "1.18.33");
+    await requireSupported(shim, process.env);
+    writeFileSync(version, "opencode v2.3.2\n");
+    await assert.rejects(
+      requireSupported(shim, process.env),
+      (error) => error instanceof ConnectionError && error.failure.code === "too-new",
+    );
+  });
 
   it("an executable that can't be run at the moment has none, and is asked again", async function () {
     // Only Linux refuses to run what is open for writing.
