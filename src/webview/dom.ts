@@ -25,9 +25,12 @@ export function button(
   return element;
 }
 
+/** What can have the focus and be scrolled sideways: preformatted text, the code and the tables of an answer. */
+const STAYING = "pre, .code, .table";
+
 /**
- * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Preformatted text
- * stays the same element while its content changes, so that it keeps the focus and the scroll position.
+ * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Those that can be
+ * scrolled stay the same elements while their content changes, so that they keep the focus and the scroll position.
  */
 export function replaceChangedTail(element: Element, source: ParentNode): void {
   let old = element.firstChild;
@@ -47,7 +50,7 @@ export function replaceChangedTail(element: Element, source: ParentNode): void {
 }
 
 function takesContent(old: ChildNode, fresh: ChildNode): boolean {
-  if (!(old instanceof HTMLPreElement && fresh instanceof HTMLPreElement)) return false;
+  if (!(old instanceof HTMLElement && old.matches(STAYING) && fresh instanceof HTMLElement)) return false;
   if (!old.cloneNode().isEqualNode(fresh.cloneNode())) return false;
   replaceChangedTail(old, fresh);
   return true;

@@ -259,6 +259,33 @@ describe("the output panel", () => {
     assert.ok(await focused("/src/a.ts"));
   });
 
+  it("keeps the focus and the scroll position in the code and the tables of a growing answer", async () => {
+    const wide = "x".repeat(400);
+    for (const [text, more, box] of [
+      [`\`\`\`ts\nconst a = "${wide}";\n`, "b();\n", ".code pre"],
+      [`| a | b |\n|---|---|\n| ${wide} | 1 |\n`, "| 2 | 3 |\n", "div.table"],
+    ] as const) {
+      const transcript = new FakeTranscript().user("Go").assistant().text(text);
+      await open(transcript, { task: running() });
+      const shown = panel.page.locator(box);
+      await shown.evaluate((at) => {
+        at.scrollLeft = 100;
+        at.focus();
+      });
+      transcript.stream(more);
+      await shown
+        .getByText(/^b\(\);$|^2$/m)
+        .first()
+        .waitFor();
+      assert.deepEqual(await shown.evaluate((at) => [at.scrollLeft, at === document.activeElement]), [
+        100,
+        true,
+      ]);
+      await panel.close();
+    }
+    await open(new FakeTranscript());
+  });
+
   it("loads nothing from elsewhere, runs no script, and opens links through the extension", async () => {
     const transcript = new FakeTranscript()
       .user("<script>window.pwned = 1</script>")
