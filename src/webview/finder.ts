@@ -257,9 +257,11 @@ export class Finder {
     const { list, scroller, disclosures } = this.page;
     const { entry } = at.row.item;
     const isHidden = entry.kind === "reasoning" || rest >= at.seen;
-    if (isHidden && !disclosures.isOpen(entry.id)) disclosures.toggle(at.row);
-    if (list.shown.has(at.row)) this.didLayout();
-    else list.restore({ row: at.row, top: scroller.clientHeight / 3 });
+    const opens = isHidden && !disclosures.isOpen(entry.id);
+    if (opens) disclosures.toggle(at.row);
+    if (!list.shown.has(at.row)) list.restore({ row: at.row, top: scroller.clientHeight / 3 });
+    // The layout of what was just expanded shows the match.
+    else if (!opens) this.didLayout();
   }
 
   private showPosition(): void {

@@ -73,6 +73,29 @@ describe("reading the output panel", () => {
     });
   const className = (): Promise<string> => panel.page.evaluate("document.activeElement.className");
 
+  it("shows a match in the details of a call whose line matches, too", async () => {
+    await open(
+      new FakeTranscript()
+        .user("Go")
+        .assistant()
+        .ran("bash", { command: "x" }, `${"line\n".repeat(300)}a needle`, "Find the needle"),
+    );
+    await panel.page.keyboard.press("Control+f");
+    await box().fill("needle");
+    await count("1 of 2");
+    await box().press("Enter");
+    await count("2 of 2");
+    await until("the match in the details", async () =>
+      panel.page.evaluate(() => {
+        const [range] = [...(CSS.highlights.get("found-current") ?? [])] as Range[];
+        if (!range?.startContainer.parentElement?.closest(".output")) return false;
+        const { top, bottom, left } = range.getBoundingClientRect();
+        const hit = document.elementFromPoint(left + 2, (top + bottom) / 2);
+        return hit !== null && range.startContainer.parentElement.contains(hit);
+      }),
+    );
+  });
+
   it("finds text in the whole conversation, also in what is collapsed or not in the page", async () => {
     await open(haystack());
     await panel.page.keyboard.press("Control+f");
