@@ -337,8 +337,9 @@ describe("A parent that is told of the end of a task", () => {
     };
     const orphan = await completed({ parentSessionID: id });
     window.engine.disconnect();
-    const { sessions } = server;
+    const { sessions, session } = server;
     server.sessions = async () => (await sessions.call(server)).filter((one) => one.id !== id);
+    server.session = async (one) => (one === id ? undefined : session.call(server, one));
     await window.engine.connect();
     await settled();
     assert.equal((await notice(orphan)).state, "delivered");
