@@ -69,7 +69,7 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     const told: string[] = [];
     vscode.window.showInformationMessage = async (text: string) => void told.push(text);
     taken = ["Delete", "Discard"];
-    const tasks = new Map(["ses_1", "ses_2"].map((id) => [id, { ...task, id, description: id } as Task]));
+    const tasks = new Map(["ses_1", "ses_2"].map((id) => [id, { ...task, id, description: id }]));
     const discardWorktree = async (id: string): Promise<string> => {
       const one = tasks.get(id) ?? assert.fail();
       tasks.set(id, { ...one, worktree: { ...(one.worktree ?? assert.fail()), outcome: "discarded" } });
