@@ -59,6 +59,14 @@ describe("the budget guard", () => {
     return task.id;
   }
 
+  /** A running subagent that is no task. */
+  async function subagent(): Promise<string> {
+    const { id } = await server.createSession({ title: "Look", parentID: parent, agent: "general" });
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    return id;
+  }
+
   /** The server reports what a session has cost so far. */
   async function spend(id: string, cost: number, output = 0): Promise<void> {
     const session = server.known().find((one) => one.id === id);
@@ -220,9 +228,7 @@ describe("the budget guard", () => {
   it("refuses to adopt a running subagent that it would stop at once; an idle one becomes a task", async () => {
     budget = { taskCost: 1 };
     const window = await open();
-    const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
-    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
-    server.begin(id);
+    const id = await subagent();
     await spend(id, 1.5);
     await assert.rejects(window.engine.adopt(id), {
       code: "over-budget",
@@ -237,9 +243,7 @@ describe("the budget guard", () => {
   it("doesn't count how long a subagent has waited for the user when it is adopted, and as a task", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();
-    const id = (await server.createSession({ title: "Look", parentID: parent, agent: "general" })).id;
-    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
-    server.begin(id);
+    const id = await subagent();
     await clock.advance(9 * MINUTE);
     server.ask(id);
     await clock.advance(60 * MINUTE);

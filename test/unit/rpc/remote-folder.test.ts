@@ -214,28 +214,33 @@ describe("A folder of the daemon", () => {
     assert.deepEqual([refused, failures()], [2, [failed, failed]]);
   });
 
-  it("opens a conversation again that was being opened when the folder was", async () => {
-    const service = new FakeService();
-    service.snapshot = connectedSnapshot;
-    let open = (): void => undefined;
-    const gate = new Promise<void>((resolve) => (open = resolve));
+  /** Keeps conversations from being opened until that is allowed. */
+  function holdConversations(service: FakeService): { asked: number; open: () => void } {
+    const held = { asked: 0, open: (): void => undefined };
+    const gate = new Promise<void>((resolve) => (held.open = resolve));
     const openConversation = service.openConversation.bind(service);
-    let asked = 0;
     service.openConversation = async (...args) => {
-      asked++;
+      held.asked++;
       await gate;
       return openConversation(...args);
     };
+    return held;
+  }
+
+  it("opens a conversation again that was being opened when the folder was", async () => {
+    const service = new FakeService();
+    service.snapshot = connectedSnapshot;
+    const held = holdConversations(service);
     await serve(new FakeHost(service));
     const { window } = client();
     const opening = window.open(folder()).openConversation("ses_task", () => undefined);
-    await until("the conversation to be asked for", () => asked === 1);
+    await until("the conversation to be asked for", () => held.asked > 0);
     // Another path to the same folder.
     const other = window.open(folder());
     let isOpen = false;
     other.onDidChange(() => (isOpen = true));
     await until("the folder to be open again", () => isOpen);
-    open();
+    held.open();
     const conversation = await opening;
     conversation.ask({ type: "newest" });
     await until("the question", () =>
@@ -270,22 +275,14 @@ describe("A folder of the daemon", () => {
 
   it("says of what is asked after it was closed that it was closed", async () => {
     const service = new FakeService();
-    let open = (): void => undefined;
-    const gate = new Promise<void>((resolve) => (open = resolve));
-    const openConversation = service.openConversation.bind(service);
-    let asked = 0;
-    service.openConversation = async (...args) => {
-      asked++;
-      await gate;
-      return openConversation(...args);
-    };
+    const held = holdConversations(service);
     await serve(new FakeHost(service));
     const { window } = client();
     const opened = window.open(folder());
     const opening = opened.openConversation("ses_task", () => undefined);
-    await until("the conversation to be asked for", () => asked === 1);
+    await until("the conversation to be asked for", () => held.asked > 0);
     opened.dispose();
-    open();
+    held.open();
     await assert.rejects(opening, {
       name: "ServerFailure",
       call: "openConversation",
