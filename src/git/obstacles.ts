@@ -144,7 +144,7 @@ async function textOf(file: string): Promise<string> {
   return readFile(file, "utf8").catch(() => "");
 }
 
-async function exists(path: string): Promise<boolean> {
+export async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

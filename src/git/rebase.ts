@@ -1,7 +1,8 @@
-import { access, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
+import { exists } from "./obstacles.ts";
 import { commitOf, type Repository } from "./repository.ts";
 
 /** What Git keeps in a working tree's Git directory while a rebase, or `git am`, waits for the user. */
@@ -30,11 +31,4 @@ export async function requireNoRebase({ gitDirectory }: WorkingTree): Promise<vo
           "A rebase is in progress in the worktree, so commits are missing from it. Have the agent complete or abort the rebase, then try again.",
         ),
       );
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }
