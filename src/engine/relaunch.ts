@@ -6,7 +6,7 @@ import type { AgentServer, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { isNotice } from "./notices.ts";
 import { sentence } from "./sentence.ts";
-import { shortID, waitingMessage, type TaskRecord } from "./task.ts";
+import { isActive, shortID, waitingMessage, type TaskRecord } from "./task.ts";
 import { STATUS_WORDS } from "./transitions.ts";
 import { answerText, isSteering } from "./turn.ts";
 
@@ -43,22 +43,39 @@ export class Relaunch {
         prompt: [waiting, prompt].filter(Boolean).join("\n\n") || CARRY_ON,
         fork: { sourceSessionID: record.id, carriesOn: true },
       });
-      if (waiting !== undefined) await this.forgetWaiting(entry, next);
+      if (waiting !== undefined) await this.forgetWaiting(entry, next, waiting);
       return next;
     });
   }
 
-  /** Forgets the message that waited once it has arrived as the prompt of the new task, whose fork is built until then. */
-  private async forgetWaiting(entry: Entry, next: Entry): Promise<void> {
+  /**
+   * Forgets the message that waited once it has arrived as the prompt of the new task. Waits for the first attempt only:
+   * if the server can't be reached, the fork is built again later.
+   */
+  private async forgetWaiting(entry: Entry, next: Entry, waiting: string): Promise<void> {
+    if ((await this.forgetIfSent(entry, next, waiting)) || !isActive(next.record)) return;
+    const watching = this.registry.onDidChange(({ id, after }) => {
+      if (id !== next.record.id) return;
+      if (!after || !isActive(after)) watching.dispose();
+      void this.forgetIfSent(entry, next, waiting).then((isSent) => isSent && watching.dispose());
+    });
+  }
+
+  private async forgetIfSent(entry: Entry, next: Entry, waiting: string): Promise<boolean> {
     try {
-      if (!(await next.serial.run(() => isStored(this.server, next.record)))) return;
-      await entry.serial.run(() =>
-        this.registry.storeThenShow(entry, { ...entry.record, followUp: undefined }),
-      );
+      if (!(await next.serial.run(() => isStored(this.server, next.record)))) return false;
+      await entry.serial.run(async () => {
+        const { record } = entry;
+        // The task may have been resumed since, and another message be waiting.
+        if (waitingMessage(record) === waiting)
+          await this.registry.storeThenShow(entry, { ...record, followUp: undefined });
+      });
+      return true;
     } catch (error) {
       this.logger.warn(
         `Couldn't store that the message of task ${shortID(entry.record.id)} was sent: ${messageOf(error)}`,
       );
+      return false;
     }
   }
 

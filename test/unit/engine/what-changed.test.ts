@@ -127,6 +127,27 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.followUp, undefined);
   });
 
+  it("is, of a continued task whose fork is built again after a lost connection, the message, which isn't sent twice", async () => {
+    const id = await launch(parent);
+    await window.engine.steer(id, "Then the docs.", { after: true });
+    server.end(id, { type: "failed", error: { name: "APIError", message: "Bad." } });
+    await settled();
+    const { prompt, writeHistory } = server;
+    const cut = (): Promise<never> =>
+      Promise.reject(new ServerFailure("prompt", "unreachable", "The server is gone."));
+    Object.assign(server, { prompt: cut, writeHistory: cut });
+    const next = await window.engine.continue(id);
+    window.engine.disconnect();
+    assert.deepEqual(window.engine.get(id)?.followUp, { text: "Then the docs." });
+    Object.assign(server, { prompt, writeHistory });
+    await window.engine.connect();
+    await settled();
+    assert.match(await promptText(server, next), /Then the docs\./);
+    server.finish(next.id, "Done.");
+    await settled();
+    assert.equal(window.engine.get(id)?.followUp, undefined);
+  });
+
   it("is nothing if the connection is lost while a fork is built, which is built once it is back", async () => {
     const source = await launch(parent);
     server.finish(source, "The answer.");
