@@ -3,7 +3,7 @@ import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts
 import { messageOf } from "../engine/errors.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { Attachment, Search } from "./attachment.ts";
+import type { Attachment, RunningServer, Search } from "./attachment.ts";
 import { endOrphan } from "./end-orphan.ts";
 import { failures } from "./failures.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
@@ -148,10 +148,19 @@ export class OwnServers {
     }
   }
 
-  /** Attaches a folder to the server, and to that of its program once this one is gone. */
-  private attach(first: OwnServer, wanted: Wanted): Attachment {
+  /** Attaches a folder to the server, and to that of its program once the process that it joined is gone. */
+  private attach(first: OwnServer, { program, startTimeoutMs }: Wanted): Attachment {
+    const key = "code" in program ? undefined : keyOf(program);
     let server = first;
     let attachment = server.attach();
+    let joined: number | undefined;
+    /** Whether this is neither the process that the folder joined nor one that was started with the folder's program. */
+    const isOthers = (running: RunningServer | ConnectionFailure): boolean => {
+      if (attachment.key === key) return false;
+      if ("code" in running) return true;
+      joined ??= running.pid;
+      return running.pid !== joined;
+    };
     return {
       own: true,
       get key() {
@@ -161,13 +170,14 @@ export class OwnServers {
       running: async (signal) => {
         for (;;) {
           const running = await attachment.running(signal);
-          if (!server.isGone) return running;
-          const next = await this.find(wanted, "start");
+          if (!server.isGone && (running === "stopped" || !isOthers(running))) return running;
+          const next = await this.find({ program, startTimeoutMs }, "start");
           if ("code" in next) return next;
           const attached = next.attach();
           // Whoever doesn't wait any more may have left for good.
           if (signal.aborted) attached.leave();
           signal.throwIfAborted();
+          attachment.leave();
           [server, attachment] = [next, attached];
         }
       },

@@ -492,29 +492,31 @@ describe("Connection to a server that the extension starts", function () {
     });
   });
 
-  it("[BKG-4] is restarted after a crash only for the folders that agree with it, if another one came back first", async function () {
-    if (process.platform === "win32") return this.skip();
-    desk = Desk.open({ binary: fakeServer });
-    const before = desk.connection();
-    await before.connect();
-    const state = desk.state() ?? assert.fail("no server");
-    const { serverKey: usedKey } = before;
-    await desk.nextDaemon();
-    const env = { ...desk.env, MEANS: "something" };
-    const changed = desk.connection({}, { env, usedKey: () => usedKey });
-    const same = desk.connection({}, { directory: tempDir("other"), usedKey: () => usedKey });
-    await changed.connect();
-    await same.connect();
-    assert.deepEqual([changed.serverPid, same.serverPid], [state.pid, state.pid]);
-    let connects = 0;
-    for (const one of [changed, same]) one.onDidConnect(() => connects++);
-    process.kill(state.pid, "SIGKILL");
-    await until("connections again", () => connects === 2, 30_000);
-    assert.equal(same.serverKey, usedKey);
-    if (process.platform !== "linux") return;
-    const environment = await environmentOf(same.serverPid ?? 0);
-    assert.equal(environment?.includes("MEANS="), false);
-  });
+  for (const order of ["changed", "same"] as const)
+    it(`[BKG-4] is restarted after a crash only for the folders that agree with it; that with the ${order} program came back first`, async function () {
+      if (process.platform === "win32") return this.skip();
+      desk = Desk.open({ binary: fakeServer });
+      const before = desk.connection();
+      await before.connect();
+      const state = desk.state() ?? assert.fail("no server");
+      const { serverKey: usedKey } = before;
+      await desk.nextDaemon();
+      const env = { ...desk.env, MEANS: "something" };
+      const changed = desk.connection({}, { env, usedKey: () => usedKey });
+      const same = desk.connection({}, { directory: tempDir("other"), usedKey: () => usedKey });
+      for (const one of order === "same" ? [same, changed] : [changed, same]) await one.connect();
+      assert.deepEqual([changed.serverPid, same.serverPid], [state.pid, state.pid]);
+      let connects = 0;
+      for (const one of [changed, same]) one.onDidConnect(() => connects++);
+      process.kill(state.pid, "SIGKILL");
+      await until("connections again", () => connects === 2, 30_000);
+      assert.equal(same.serverKey, usedKey);
+      assert.notEqual(changed.serverKey, usedKey);
+      if (process.platform !== "linux") return;
+      const hasChange = async ({ serverPid = 0 }: OpenCodeConnection): Promise<boolean | undefined> =>
+        (await environmentOf(serverPid))?.includes("MEANS=");
+      assert.deepEqual([await hasChange(changed), await hasChange(same)], [true, false]);
+    });
 
   it("says that the configured path is wrong", async () => {
     desk = Desk.open({ env: { PATH: "/nowhere" } });
