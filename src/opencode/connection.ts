@@ -243,6 +243,8 @@ export class OpenCodeConnection implements Disposable {
     } catch (error) {
       // Whoever cancelled the attempt has set the state, and a new attempt may have begun.
       if (signal.aborted) throw cancelled();
+      // Another folder had the server stopped, which has set the state, too.
+      if (isCancelled(error)) throw new ConnectionError(failures.lost());
       const failure = this.failureOf(error);
       const isJustAbsent = how === "adopt" && ABSENT.includes(failure.code);
       this.dispatch(isJustAbsent ? { type: "left" } : { type: "failed", failure });

@@ -226,6 +226,34 @@ describe("Connection to a server that the extension starts", function () {
     assert.equal(await other.adopt(), false);
   });
 
+  it("is lost for a window that is still connecting when another one stops it", async () => {
+    desk = Desk.open({ binary: fakeServer });
+    const { servers } = desk;
+    const start: typeof servers.start = async (...given) => {
+      const attachment = await servers.start(...given);
+      const other = desk.connection();
+      await other.adopt();
+      await other.stopServer();
+      return attachment;
+    };
+    const window = desk.connection(
+      {},
+      {
+        ownServers: {
+          start,
+          adopt: (...given) => servers.adopt(...given),
+          search: (search) => servers.search(search),
+          stop: (wanted) => servers.stop(wanted),
+        },
+      },
+    );
+    const states: string[] = [];
+    window.onDidChangeState(({ kind }) => states.push(kind));
+    const { code, message } = await failureOf(window.connect());
+    assert.equal(code, "unreachable", english(message));
+    assert.deepEqual([states.includes("failed"), window.state.kind], [false, "disconnected"]);
+  });
+
   it("[BKG-4] is joined by the next daemon, which restarts the server after a crash", async function () {
     if (process.platform === "win32") return this.skip();
     desk = Desk.open();
