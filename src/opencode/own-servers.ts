@@ -8,7 +8,7 @@ import { endOrphan } from "./end-orphan.ts";
 import { failures } from "./failures.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { OwnServer } from "./own-server.ts";
-import { serverFiles, serverKeys } from "./server-files.ts";
+import { serverFiles, serverKeys, sweepLogs } from "./server-files.ts";
 import { ServerProcess } from "./server-process.ts";
 import { keyOf, type ServerProgram } from "./server-program.ts";
 
@@ -78,9 +78,9 @@ export class OwnServers {
     await Promise.all([...this.servers.values()].map((server) => server.leave()));
   }
 
-  /** Ends the servers that an earlier daemon left and that no folder uses. */
+  /** Ends the servers that an earlier daemon left and that no folder uses, and removes old logs. */
   async sweep(): Promise<void> {
-    const { stateFolder, logger } = this.options;
+    const { stateFolder, clock, logger } = this.options;
     for (const key of serverKeys(await readdir(stateFolder))) {
       while (this.searches.size > 0) await Promise.allSettled(this.searches);
       const { state } = serverFiles(stateFolder, key);
@@ -94,6 +94,7 @@ export class OwnServers {
         );
       }
     }
+    await sweepLogs(stateFolder, clock.now());
   }
 
   /** Resolves to why there is no program if that is needed. */

@@ -1,3 +1,4 @@
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { readJson } from "../state/json-files.ts";
@@ -5,6 +6,8 @@ import { writePrivateFile } from "../state/private-files.ts";
 import { tryParse } from "./validation.ts";
 
 const STATE_VERSION = 2;
+/** How long the log of a server is kept that isn't running any more. */
+const LOG_KEPT_MS = 30 * 24 * 3_600_000;
 
 /** The files of a server. */
 export interface ServerFiles {
@@ -23,6 +26,17 @@ export function serverFiles(stateFolder: string, key: string): ServerFiles {
 /** The program keys in the names of state files. Other names are ignored. */
 export function serverKeys(names: readonly string[]): string[] {
   return names.flatMap((name) => /^server-([0-9a-f]+)\.json$/.exec(name)?.[1] ?? []);
+}
+
+/** Removes the logs of servers that ended long ago: each change to a program or its environment leaves one. */
+export async function sweepLogs(stateFolder: string, now: number): Promise<void> {
+  const names = new Set(await readdir(stateFolder));
+  for (const name of names) {
+    const key = /^server-([0-9a-f]+)\.log$/.exec(name)?.[1];
+    if (key === undefined || names.has(`server-${key}.json`)) continue;
+    const path = join(stateFolder, name);
+    if (now - (await stat(path)).mtimeMs > LOG_KEPT_MS) await rm(path, { force: true });
+  }
 }
 
 const serverState = z.object({

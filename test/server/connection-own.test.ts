@@ -7,6 +7,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -15,6 +16,7 @@ import { english } from "../../src/engine/sentence.ts";
 import type { ConnectionOptions, OpenCodeConnection } from "../../src/opencode/connection.ts";
 import {
   readServerState,
+  serverFiles,
   serverKeys,
   writeServerState,
   type ServerState,
@@ -409,6 +411,25 @@ describe("Connection to a server that the extension starts", function () {
     assert.equal(await connection.adopt(), false);
     assert.ok(await isEnded(left.pid));
     await until("the end of its follower", () => isEnded(follower));
+  });
+
+  it("leaves its log for a month", async () => {
+    desk = Desk.open({ binary: fakeServer });
+    await desk.connection().connect();
+    const month = 30 * 24 * 3_600;
+    const ended = (key: number, seconds: number): string => {
+      const path = join(desk.stateFolder, `server-${key}.log`);
+      writeFileSync(path, "What it said.");
+      utimesSync(path, Date.now() / 1_000 - seconds, Date.now() / 1_000 - seconds);
+      return basename(path);
+    };
+    const [recent, old] = [ended(1, month - 600), ended(2, month + 600)];
+    const { log } = serverFiles(desk.stateFolder, serverKeys(desk.files())[0] ?? "");
+    utimesSync(log, 0, 0);
+    await desk.servers.sweep();
+    const logs = desk.files().filter((name) => name.endsWith(".log"));
+    assert.ok(!logs.includes(old));
+    assert.deepEqual(logs.toSorted(), [recent, basename(log)].toSorted());
   });
 
   it("stops what the server had started, after the server was killed after its daemon", async function () {
