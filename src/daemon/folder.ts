@@ -159,8 +159,9 @@ export class DaemonFolder implements FolderService, Disposable {
     const failures: unknown[] = [];
     for (const some of [tasks.filter(({ queued }) => queued), tasks.filter(({ queued }) => !queued)])
       await Promise.all(
-        some.map(({ id }) =>
-          this.engine.cancel(id).catch((error: unknown) => {
+        some.map(({ id, parentSessionID }) =>
+          // A task that is told of the end of its subtask would begin again.
+          this.engine.cancel(id, this.engine.get(parentSessionID) ? "parent" : "person").catch((error: unknown) => {
             // The task ended by itself in the meantime.
             if (!(error instanceof Refusal)) failures.push(error);
           }),

@@ -1,6 +1,6 @@
 import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
-import { isNotice, NOTICE_MARK } from "./notices.ts";
+import { NOTICE_MARK } from "./notices.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { firstRoot, isRoot, rootsOf } from "./root-sessions.ts";
 import type { Message, MessageInfo, Part, Session } from "./server-model.ts";
@@ -74,24 +74,34 @@ export class ActiveSession implements Disposable {
   /** Finds the session in which a user wrote last. Called after each connect. */
   async refresh(): Promise<void> {
     const candidates = rootsOf(this.source.sessions()).slice(0, CANDIDATES);
-    const written = await Promise.all(
-      candidates.map(async ({ id }) => {
-        try {
-          return { id, at: lastWritten(await this.server.messages(id, RECENT_MESSAGES)) };
-        } catch (error) {
-          this.logger.warn(`Couldn't read session ${id}: ${messageOf(error)}`);
-          return { id, at: 0 };
-        }
-      }),
+    const recent = await Promise.all(
+      candidates.map(async ({ id }) => ({ id, messages: await this.read(id, RECENT_MESSAGES) })),
     );
-    const [newest] = written.filter(({ at }) => at > 0).sort((a, b) => b.at - a.at);
-    if (newest) this.latest = newest.id;
+    let newest = { id: this.latest, at: 0 };
+    for (const { id, messages } of recent) newest = later(newest, { id, at: lastWritten(messages) });
+    // Where an agent has worked for long, what its user wrote is older than the newest messages.
+    for (const { id, messages } of recent) {
+      const [oldest] = messages;
+      const isInSight = messages.length < RECENT_MESSAGES || lastWritten(messages) > 0;
+      if (oldest && !isInSight && oldest.info.created > newest.at)
+        newest = later(newest, { id, at: lastWritten(await this.read(id)) });
+    }
+    this.latest = newest.id;
     this.announce();
   }
 
   dispose(): void {
     for (const subscription of this.disposables) subscription.dispose();
     this.changes.dispose();
+  }
+
+  private async read(sessionID: string, limit?: number): Promise<readonly Message[]> {
+    try {
+      return await this.server.messages(sessionID, limit);
+    } catch (error) {
+      this.logger.warn(`Couldn't read session ${sessionID}: ${messageOf(error)}`);
+      return [];
+    }
   }
 
   private follow(sessionID: string): void {
@@ -119,10 +129,14 @@ export class ActiveSession implements Disposable {
   }
 }
 
+/** When a user last wrote one of these messages, in milliseconds since 1970; 0 if none did. */
 function lastWritten(messages: readonly Message[]): number {
-  return (
-    messages.findLast((message) => message.info.role === "user" && !isNotice(message))?.info.created ?? 0
-  );
+  const written = messages.findLast(({ info, parts }) => info.role === "user" && parts.some(isWrittenByUser));
+  return written?.info.created ?? 0;
+}
+
+function later<T extends { readonly at: number }>(one: T, other: T): T {
+  return other.at > one.at ? other : one;
 }
 
 /** A model's own text has a start, and text that programs add to a conversation is marked or synthetic. */

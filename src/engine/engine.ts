@@ -1,5 +1,6 @@
 import type { AgentCall } from "./agent-permissions.ts";
 import type { Catalog } from "./catalog.ts";
+import { stillRunning, type ClearOptions } from "./clearing.ts";
 import type { Caller } from "./ending.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
@@ -32,13 +33,6 @@ import type { RequestRef } from "./requests.ts";
 
 export type { OpenRequest } from "./requests.ts";
 export type { EngineSettings } from "./settings.ts";
-
-export interface ClearOptions {
-  /** Cancels a running task first, instead of refusing. */
-  readonly cancelRunning?: boolean | undefined;
-  /** Deletes the conversation permanently. */
-  readonly deleteSession?: boolean | undefined;
-}
 
 /**
  * The lifecycle of background tasks: launches, follows, resumes, cancels and clears them, and notifies their parents.
@@ -174,7 +168,7 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
   }
 
   /** See {@link Ending.cancel}. */
-  async cancel(taskID: string, by: Caller = "person"): Promise<Task> {
+  async cancel(taskID: string, by: Caller | "parent" = "person"): Promise<Task> {
     return this.parts.ending.cancel(this.registry.find(taskID), by);
   }
 
@@ -199,34 +193,9 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
     await this.parts.ending.stopDescendants(subagentID);
   }
 
-  /**
-   * Removes a task from the list; {@link restore} undoes this. With `deleteSession`, its session is deleted with all its
-   * descendants, unless a worktree holds their work.
-   */
+  /** See {@link Clearing.clear}; {@link restore} undoes this. */
   async clear(taskID: string, options: ClearOptions = {}, by: Caller = "person"): Promise<Task> {
-    const entry = this.registry.find(taskID);
-    if (options.deleteSession) this.parts.worktreeWork.requireNone(entry.record.id);
-    let cleared: Task | undefined;
-    while (!cleared) {
-      if (isActive(entry.record)) {
-        if (!options.cancelRunning) throw stillRunning([entry.record.id]);
-        await this.parts.ending.cancel(entry, by);
-      }
-      // It may have been resumed in the meantime.
-      cleared = await entry.serial.run(async () =>
-        isActive(entry.record) ? undefined : this.markNow(entry, { clearedAt: this.clock.now() }),
-      );
-    }
-    if (options.deleteSession) await this.deleteSession(cleared.id);
-    return cleared;
-  }
-
-  private async deleteSession(id: string): Promise<void> {
-    await this.parts.ending.stopDescendants(id);
-    const ids = [...this.descendantsOf(id).map((session) => session.id), id];
-    await this.ports.server.deleteSession(id);
-    // No event comes from a worktree that was removed.
-    for (const sessionID of ids) this.parts.synchronizer.accept({ type: "session-deleted", sessionID });
+    return this.parts.clearing.clear(taskID, options, by);
   }
 
   /** Removes a batch from the list; see {@link clear}. */
@@ -280,7 +249,11 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
       if (ended?.worktree) await this.parts.predictions.flush();
       const changes = ended && (await this.parts.worktrees.changesAtEnd(ended));
       // If a turn has begun or ended in the meantime, the result is that of another one.
-      if (entry.record.endedAt === endedAt) return { task: this.registry.snapshot(entry), result, changes };
+      if (entry.record.endedAt === endedAt) {
+        // Parts that only grow change the progress without a change of the task that anybody is told of.
+        const progress = entry.turn?.progress.snapshot();
+        return { task: { ...this.registry.snapshot(entry), progress }, result, changes };
+      }
     }
   }
 
@@ -382,14 +355,4 @@ async function allOf(
   throw done.length === 0
     ? failed.reason
     : new Refusal("partly-done", partly(done.length, outcomes.length, textOf(failed.reason)));
-}
-
-function stillRunning(taskIDs: readonly string[]): Refusal {
-  const ids = taskIDs.map(shortID).join(", ");
-  return new Refusal(
-    "still-running",
-    taskIDs.length === 1
-      ? sentence("Task {0} is still running. Cancel it first, or allow it to be cancelled.", ids)
-      : sentence("Tasks {0} are still running. Cancel them first, or allow them to be cancelled.", ids),
-  );
 }

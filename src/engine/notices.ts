@@ -330,7 +330,8 @@ export class Notices implements Disposable {
   /** Whether a message waits for the task, which is sent right after the notice. */
   private isToContinue(entry: Entry): boolean {
     const { record } = entry;
-    const waits = record.status === "completed" && waitingMessage(record) !== undefined;
+    const { status, clearedAt } = record;
+    const waits = status === "completed" && clearedAt === undefined && waitingMessage(record) !== undefined;
     return waits && !entry.isHeldBack && this.state.budget.hasRoomFor(entry);
   }
 

@@ -5,6 +5,7 @@ import { BudgetGuard } from "./budget-guard.ts";
 import { BudgetUse } from "./budget-use.ts";
 import { Catalog } from "./catalog.ts";
 import { Collisions } from "./collisions.ts";
+import { Clearing } from "./clearing.ts";
 import { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { Ending } from "./ending.ts";
 import type { Disposable } from "./event.ts";
@@ -96,6 +97,7 @@ export function createParts(ports: EnginePorts) {
     woken,
     transcripts,
   });
+  const clearing = new Clearing({ ...parts, worktreeWork, synchronizer });
   const subscriptions = [
     logTasks(registry, logger),
     registry.onDidFindDiscarded((id) => void launcher.remove(id)),
@@ -158,6 +160,7 @@ export function createParts(ports: EnginePorts) {
     predictions,
     forks,
     adoption,
+    clearing,
     launcher,
     relaunch,
     resume,

@@ -243,11 +243,14 @@ export class TurnWatcher implements Disposable {
     const sent = sentPrompt(entry);
     if (kind === "unanswered") {
       if (entry.turn) entry.turn.prompt = { kind: "stored" };
-    } else if (await this.prompts.sendAgain(entry)) {
-      this.noteIdle(entry);
-      if (!sentPrompt(entry)?.isDoubtful) return undefined;
-    } else if (sent && mayBeStoredYet(sent, entry.turn?.lastError, now)) {
-      return undefined;
+    } else {
+      const outcome = await this.sendAgain(entry);
+      if (outcome === "refused")
+        return { type: "turn-failed", at: now, error: promptLost(entry.record), neverBegan: true };
+      if (outcome === "sent") {
+        this.noteIdle(entry);
+        if (!sentPrompt(entry)?.isDoubtful) return undefined;
+      } else if (sent && mayBeStoredYet(sent, entry.turn?.lastError, now)) return undefined;
     }
     const lastError = entry.turn?.lastError;
     if (lastError) {
@@ -283,6 +286,20 @@ export class TurnWatcher implements Disposable {
     return sent && status !== "resumed"
       ? failed(at, NEVER_STORED)
       : { type: "turn-failed", at, error: promptLost(entry.record), neverBegan: true };
+  }
+
+  /** Sends a prompt again that may not have arrived. A follow-up that is refused would be refused each time. */
+  private async sendAgain(entry: Entry): Promise<"sent" | "refused" | "nothing"> {
+    try {
+      return (await this.prompts.sendAgain(entry)) ? "sent" : "nothing";
+    } catch (error) {
+      const isRefused = error instanceof ServerFailure && error.reason === "refused";
+      if (!isRefused || entry.record.status !== "resumed") throw error;
+      this.ports.logger.warn(
+        `Couldn't send the follow-up of task ${shortID(entry.record.id)}: ${messageOf(error)}`,
+      );
+      return "refused";
+    }
   }
 
   /**

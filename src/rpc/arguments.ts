@@ -13,7 +13,8 @@ import {
   type Versions,
 } from "../engine/bring-back.ts";
 import type { Budget } from "../engine/limit.ts";
-import type { Caller, ClearOptions, EngineSettings } from "../engine/engine.ts";
+import type { ClearOptions } from "../engine/clearing.ts";
+import type { Caller, EngineSettings } from "../engine/engine.ts";
 import { invalidArgument, Refusal } from "../engine/errors.ts";
 import type { ForkRequest } from "../engine/fork/builder.ts";
 import type { LaunchInput } from "../engine/launcher.ts";

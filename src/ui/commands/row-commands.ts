@@ -308,16 +308,16 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
           );
     if (!(await isAgreed(question, vscode.l10n.t("Cancel and Clear")))) return;
   }
-  // Checked again, because tasks may have ended while the question was open.
-  const running = asked.flatMap(({ id }) => {
-    const child = known.child(id);
-    return child && isRunning(child) ? [] : runningDescendants(known, id);
-  });
-  const stopped = Promise.all([...new Set(running)].map((child) => stop(context, child)));
-  const cleared = await forEach(context, vscode.l10n.t("Clearing tasks…"), asked, async ({ id }) => {
-    await stopped;
-    return tasks.clear(id, { cancelRunning: true });
-  });
+  const ids = new Set(asked.map(({ id }) => id));
+  const isBelow = (task: Child): boolean => ancestors(known, task).some((id) => ids.has(id));
+  const cleared: Task[] = [];
+  // A task that is told of the end of a subtask would begin again, so those above are cleared first.
+  for (const some of [asked.filter((task) => !isBelow(task)), asked.filter(isBelow)])
+    cleared.push(
+      ...(await forEach(context, vscode.l10n.t("Clearing tasks…"), some, ({ id }) =>
+        tasks.clear(id, { cancelRunning: true }),
+      )),
+    );
   const [first, ...others] = cleared;
   if (!first) return;
   const message =

@@ -208,6 +208,33 @@ describe("The active session", () => {
     assert.deepEqual(log, []);
   });
 
+  it("is found where an agent has worked for long, and messages that OpenCode wrote itself don't count", async () => {
+    const working = await create({ updated: 3 });
+    const told = await create({ updated: 2 });
+    const history = (session: string, at: number, count: number): Message[] => [
+      message(session, at),
+      ...Array.from({ length: count }, (_, index) => message(session, at + 1 + index, notice)),
+    ];
+    await server.writeHistory(working, history(working, 30, 20));
+    await server.writeHistory(told, history(told, 10, 19));
+    await active.refresh();
+    assert.equal(active.id, working);
+    const carryOn = { ...message(told, 90), parts: message(told, 90, { synthetic: true }).parts };
+    await server.writeHistory(told, [...history(told, 10, 1), carryOn]);
+    await active.refresh();
+    assert.equal(active.id, working);
+    const { messages } = server;
+    const whole: string[] = [];
+    server.messages = async (id, limit) => {
+      if (limit === undefined) whole.push(id);
+      return messages.call(server, id, limit);
+    };
+    await server.writeHistory(told, [message(told, 95)]);
+    await active.refresh();
+    assert.equal(active.id, told);
+    assert.deepEqual(whole, [], "older messages can't be newer");
+  });
+
   it("is found though a session can't be read, which is logged", async () => {
     const broken = await create();
     const written = await create();

@@ -499,6 +499,30 @@ describe("Commands for tasks", () => {
       assert.equal(window.engine.get(below.id), undefined);
       assert.ok(!server.has(id));
     });
+
+    it("say what they did if they fail halfway", async () => {
+      const { saveRecord } = server;
+      const { id } = await launch();
+      server.saveRecord = async (record) => {
+        if (record.clearedAt !== undefined) throw new ServerFailure("PATCH", "refused", "Disk full.", 500);
+        return saveRecord.call(server, record);
+      };
+      await assert.rejects(window.engine.clear(id, { cancelRunning: true }, "agent"), {
+        code: "partly-done",
+        message: `Task ${shortID(id)} was cancelled, but not cleared. Disk full.`,
+      });
+      assert.equal(task(id).status, "cancelled");
+      await assert.rejects(window.engine.clear(id), { reason: "refused" });
+      server.saveRecord = saveRecord;
+      server.deleteSession = async () => {
+        throw new ServerFailure("DELETE", "refused", "Disk full.", 500);
+      };
+      await assert.rejects(window.engine.clear(id, { deleteSession: true }), {
+        code: "partly-done",
+        message: `Task ${shortID(id)} was cleared, but not deleted. Disk full.`,
+      });
+      assert.notEqual(task(id).clearedAt, undefined);
+    });
   });
 
   describe("that read them", () => {

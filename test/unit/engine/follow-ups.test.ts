@@ -8,7 +8,7 @@ import { promptText } from "../../support/engine.ts";
 import { hold } from "../../support/hold.ts";
 import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
-import { type MemoryWindow, newWindow, storedRecord } from "../../support/memory-window.ts";
+import { type MemoryWindow, newWindow, openWindow, storedRecord } from "../../support/memory-window.ts";
 
 describe("Follow-ups", () => {
   let clock: ManualClock;
@@ -299,6 +299,51 @@ describe("Follow-ups", () => {
       await window.engine.connect();
       await settled();
       assert.deepEqual(await texts(id), ["Work.", "Then the docs."]);
+    });
+
+    it("don't count as running once their task is cleared", async () => {
+      const [id, sibling] = [await launch(), await launch()];
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      const { saveRecord } = server;
+      server.saveRecord = async (record) => {
+        if (record.status === "resumed") throw new ServerFailure("PATCH", "refused", "Disk full.", 500);
+        return saveRecord.call(server, record);
+      };
+      server.finish(id, "The answer.");
+      await settled();
+      server.saveRecord = saveRecord;
+      await window.engine.clear(id);
+      window.engine.disconnect();
+      await window.engine.connect();
+      server.finish(sibling, "The other answer.");
+      await settled();
+      const told = (await texts(parent)).at(-1) ?? "";
+      assert.match(told, /2 of 2|All 2 tasks/);
+    });
+
+    it("that are refused when they are sent again wait, and their task fails", async () => {
+      const id = await launch();
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      const { prompt } = server;
+      const refuse = (reason: "unreachable" | "refused"): void => {
+        server.prompt = async (sessionID, given) => {
+          if (sessionID === id) throw new ServerFailure("POST", reason, "The worktree is gone.");
+          return prompt.call(server, sessionID, given);
+        };
+      };
+      refuse("unreachable");
+      server.finish(id, "The answer.");
+      await settled();
+      assert.equal(task(id).status, "resumed");
+      // The next process knows of the message only what is in the record.
+      window.kill();
+      refuse("refused");
+      window = await openWindow(server, clock);
+      await clock.advance(60_000);
+      assert.equal(task(id).status, "error");
+      assert.equal(task(id).error?.name, "PromptLost");
+      assert.deepEqual(task(id).followUp, { text: "Then the docs." });
+      assert.match(window.log.join("\n"), /Couldn't send the follow-up of task .*The worktree is gone\./);
     });
   });
 

@@ -73,6 +73,25 @@ describe("A completed task that a subtask's notice wakes", () => {
     assert.match(notices[1] ?? "", /It is in the cart\./);
   });
 
+  it("isn't woken by what a user cancels to clear it", async () => {
+    server.begin(below);
+    await settled();
+    await window.engine.clear(above, { cancelRunning: true });
+    await settled();
+    assert.equal(window.engine.get(below)?.status, "cancelled");
+    assert.ok(!server.running().has(above));
+    assert.equal(task()?.status, "completed");
+    assert.notEqual(task()?.clearedAt, undefined);
+  });
+
+  it("is told of its subtask's end if an agent clears it, which leaves the subtask alone", async () => {
+    await window.engine.clear(above, { cancelRunning: true }, "agent");
+    assert.equal(window.engine.get(below)?.status, "running");
+    server.finish(below, "Found it.");
+    await settled();
+    assert.ok(server.running().has(above));
+  });
+
   it("is found after the connection was lost, even if it has ended meanwhile", async () => {
     const { saveRecord } = server;
     server.saveRecord = () => Promise.reject(new ServerFailure("saveRecord", "unreachable", "Gone."));

@@ -96,6 +96,25 @@ describe("asyncagents_output", () => {
     );
   });
 
+  it("returns the last update of a task that has been writing one text for long", async () => {
+    const { id } = await window.launch();
+    window.server.write(id, "So");
+    const [{ id: partID = "", messageID = "" } = {}] = window.server.stored(id).at(-1)?.parts ?? [];
+    const read = (): Promise<string> => window.text("output", { task_id: id });
+    await read();
+    await window.clock.advance(30_000);
+    const delta = {
+      type: "part-delta",
+      sessionID: id,
+      messageID,
+      partID,
+      field: "text",
+      delta: " far",
+    } as const;
+    window.server.emit(delta);
+    assert.match(await read(), /^Last update: 0 ms ago/m);
+  });
+
   it("says with what the work of an isolated task conflicts", async () => {
     const { id } = await window.launchDone();
     const work = { files: 1, added: 1, removed: 0, conflicts: [{ paths: ["src/lexer.ts"], count: 1 }] };
