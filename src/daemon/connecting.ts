@@ -87,8 +87,20 @@ export class Connecting implements Disposable {
 
   /** Resolves once connected and up to date. */
   async connect(signal?: AbortSignal): Promise<void> {
-    if (this.options.connection.state.kind !== "connected") await this.connectOrGiveUp(signal);
-    await unlessCancelled(this.readFailure ? this.readAnew() : this.reading, signal, cancelled);
+    const wait = new AbortController();
+    const stop = (): void => wait.abort();
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
+    this.waits.add(wait);
+    try {
+      if (this.options.connection.state.kind !== "connected") await this.connectInTurn(wait.signal);
+      await unlessCancelled(this.readFailure ? this.readAnew() : this.reading, wait.signal, cancelled);
+    } catch (error) {
+      throw wait.signal.aborted ? cancelled() : error;
+    } finally {
+      this.waits.delete(wait);
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   /** Reads everything again from the server. */
@@ -99,9 +111,11 @@ export class Connecting implements Disposable {
 
   /** Cancels connecting for all who wait for it. A server that others use keeps running. */
   async cancel(): Promise<void> {
+    const { connection } = this.options;
+    const isReading = connection.state.kind === "connected" && this.state.kind === "connecting";
     this.giveUp();
-    // A crashed server is restarted without anyone waiting for it.
-    if (this.options.connection.state.kind === "connecting") await this.options.connection.disconnect();
+    // A crashed server is restarted without anyone waiting for it, and its tasks are read.
+    if (isReading || connection.state.kind === "connecting") await connection.disconnect();
   }
 
   /** Disconnects from the current server. */
@@ -121,22 +135,6 @@ export class Connecting implements Disposable {
     this.retry?.dispose();
     for (const subscription of this.disposables) subscription.dispose();
     this.changes.dispose();
-  }
-
-  private async connectOrGiveUp(signal: AbortSignal | undefined): Promise<void> {
-    const wait = new AbortController();
-    const stop = (): void => wait.abort();
-    signal?.addEventListener("abort", stop);
-    if (signal?.aborted) stop();
-    this.waits.add(wait);
-    try {
-      await this.connectInTurn(wait.signal);
-    } catch (error) {
-      throw wait.signal.aborted ? cancelled() : error;
-    } finally {
-      this.waits.delete(wait);
-      signal?.removeEventListener("abort", stop);
-    }
   }
 
   private async connectInTurn(signal: AbortSignal): Promise<void> {

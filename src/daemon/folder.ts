@@ -161,10 +161,12 @@ export class DaemonFolder implements FolderService, Disposable {
       await Promise.all(
         some.map(({ id, parentSessionID }) =>
           // A task that is told of the end of its subtask would begin again.
-          this.engine.cancel(id, this.engine.get(parentSessionID) ? "parent" : "person").catch((error: unknown) => {
-            // The task ended by itself in the meantime.
-            if (!(error instanceof Refusal)) failures.push(error);
-          }),
+          this.engine
+            .cancel(id, this.engine.get(parentSessionID) ? "parent" : "person")
+            .catch((error: unknown) => {
+              // The task ended by itself in the meantime.
+              if (!(error instanceof Refusal)) failures.push(error);
+            }),
         ),
       );
     if (failures.length > 0) throw failures[0];
@@ -216,7 +218,13 @@ export class DaemonFolder implements FolderService, Disposable {
 
   /** Whether it is on the way back to tasks that are unsettled, none of which is known yet. */
   isReturning(): boolean {
-    return this.connecting.state.kind === "connecting" && this.active().length === 0 && this.state.hasWork;
+    const { kind } = this.connecting.state;
+    // A read that failed is tried again.
+    const isOnItsWay =
+      kind === "failed"
+        ? this.connection.state.kind === "connected"
+        : kind === "connecting" || kind === "reconnecting";
+    return isOnItsWay && this.active().length === 0 && this.state.hasWork;
   }
 
   /** These settings with the server that the folder has now. */

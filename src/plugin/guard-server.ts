@@ -44,17 +44,21 @@ export async function guardServer(stateFolder: string, graceMs: number, director
       const path = await realpath(folder).catch(() => undefined);
       // A worktree of a task may have been removed.
       if (path === undefined) folders.delete(folder);
-      // The next look tries it again.
-      else
-        await reopenFolder(stateFolder, path, { onlyIfUsed: true, environment }).catch(
-          () => (haveAll = false),
+      else {
+        const wasAsked = await reopenFolder(stateFolder, path, { onlyIfUsed: true, environment }).catch(
+          () => false,
         );
+        haveAll &&= wasAsked;
+      }
     }
+    // Otherwise, the next look tries it again.
     if (haveAll) token = await living();
   };
+  let isFirst = true;
   const look = async (): Promise<void> => {
     const present = await living();
-    token ??= present;
+    if (isFirst) token = present;
+    isFirst = false;
     if (present === undefined || present !== token) await reopen().catch(() => undefined);
     aloneMs = (await living()) === undefined ? aloneMs + everyMs : 0;
   };

@@ -18,18 +18,18 @@ interface Reopening {
 }
 
 /**
- * Has the daemon open a folder that no window has open. Starts the daemon if none is running and a recorded program is
- * available. Rejects with a `ConnectionError`, also if the daemon falls silent.
+ * Has the daemon open a folder that no window has open. Starts the daemon if none is running. Resolves to false if no
+ * recorded program is available, so that none was asked. Rejects with a `ConnectionError`, also if the daemon falls silent.
  * @param directory the folder's real path
  */
 export async function reopenFolder(
   stateFolder: string,
   directory: string,
   { onlyIfUsed, environment = process.env, clock = systemClock }: Reopening,
-): Promise<void> {
-  const ask = async (): Promise<void> => {
+): Promise<boolean> {
+  const ask = async (): Promise<boolean> => {
     const program = await readProgram(stateFolder);
-    if (!program) return;
+    if (!program) return false;
     await requireFitting(stateFolder, program.version);
     let isSilent = false;
     const link = await reachDaemon(
@@ -49,6 +49,7 @@ export async function reopenFolder(
     );
     try {
       await link.request("reopen", [{ directory, env, onlyIfUsed }]);
+      return true;
     } catch (error) {
       throw isSilent ? new Silence() : error;
     } finally {
@@ -56,7 +57,7 @@ export async function reopenFolder(
     }
   };
   try {
-    await ask().catch((error: unknown) => {
+    return await ask().catch((error: unknown) => {
       // A daemon that is ending closes the connection without an answer.
       if (error instanceof WireClosed) return ask();
       throw error;

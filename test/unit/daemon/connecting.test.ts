@@ -19,7 +19,10 @@ describe("connecting many folders", () => {
   /** A folder whose server starts on demand. */
   class FakeFolder {
     private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
+    private readonly connects = new Emitter<void>((error) => assert.fail(String(error)));
     state: ConnectionState = { kind: "disconnected" };
+    /** What reading its tasks does. */
+    read = async (): Promise<void> => undefined;
     finish: () => void = () => assert.fail("not started");
     /** Whether a server that can be joined is running for it. */
     hasServer = false;
@@ -29,7 +32,7 @@ describe("connecting many folders", () => {
       const connection = {
         state: undefined,
         onDidChangeState: this.states.event,
-        onDidConnect: () => ({ dispose: () => undefined }),
+        onDidConnect: this.connects.event,
         connect: (signal?: AbortSignal) =>
           new Promise<void>((resolve, reject) => {
             this.set({ kind: "connecting", detail: "Starting OpenCode…" });
@@ -39,6 +42,7 @@ describe("connecting many folders", () => {
             });
             this.finish = () => {
               this.set({ kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true });
+              this.connects.fire();
               resolve();
             };
           }),
@@ -48,11 +52,12 @@ describe("connecting many folders", () => {
           return this.hasServer;
         },
         stopServer: async () => undefined,
+        disconnect: async () => this.set({ kind: "disconnected" }),
       };
       Object.defineProperty(connection, "state", { get: () => this.state });
       this.connecting = new Connecting({
         connection: connection as unknown as ConnectingOptions["connection"],
-        engine: { connect: async () => undefined, disconnect: () => undefined },
+        engine: { connect: () => this.read(), disconnect: () => undefined },
         session: { refresh: async () => undefined },
         starts,
         unasked: () => "connect",
@@ -96,6 +101,20 @@ describe("connecting many folders", () => {
     second.finish();
     await Promise.all([0, 1, 3].map(connecting));
     assert.ok(!starts.isReached);
+  });
+
+  it("is cancelled for all who wait, also while the tasks are being read", async () => {
+    const folder = new FakeFolder();
+    folder.read = () => new Promise(() => undefined);
+    const all = [folder.connecting.connect(), folder.connecting.connect()];
+    const outcomes = all.map((one) => assert.rejects(one, { code: "cancelled-by-caller" }));
+    await until("it to start", () => folder.state.kind === "connecting");
+    folder.finish();
+    await until("it to read", () => folder.state.kind === "connected");
+    assert.equal(folder.connecting.state.kind, "connecting");
+    await folder.connecting.cancel();
+    await Promise.all(outcomes);
+    assert.equal(folder.state.kind, "disconnected");
   });
 
   it("a folder that is closed while its server starts, or while it waits, frees its place", async () => {

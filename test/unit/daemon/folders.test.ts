@@ -119,6 +119,18 @@ describe("the folders of the daemon", () => {
     assert.equal(folders.count, 1);
   });
 
+  it("stop nothing silently in one whose tasks couldn't be read yet", async () => {
+    await keep(true, [TASK]);
+    const { service, close } = await folders.open({ directory, settings, env: {} });
+    assert.ok(service instanceof DaemonFolder);
+    const connected = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
+    const failed = { kind: "failed", failure: { code: "gave-up", message: "", remedy: "" } };
+    Object.defineProperty(service["connection"], "state", { value: connected });
+    Object.defineProperty(service["connecting"], "state", { value: failed });
+    await assert.rejects(folders.stop([directory]), { name: "Refusal", code: "unavailable" });
+    close();
+  });
+
   it("stop nothing silently where work goes on in one that isn't open again yet", async () => {
     await keep(true, [TASK]);
     await assert.rejects(folders.stop([directory]), { name: "Refusal", code: "unavailable" });

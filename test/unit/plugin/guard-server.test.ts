@@ -16,10 +16,12 @@ describe("A server of the extension", () => {
   let stateFolder: string;
   beforeEach(() => (stateFolder = join(tempDir(), "state")));
 
-  /** A process that guards itself. */
-  function guarded(...directories: readonly string[]) {
+  /** A process that guards itself, with a short grace period. */
+  const guarded = (...directories: readonly string[]) => guardedFor(100, ...directories);
+
+  function guardedFor(graceMs: number, ...directories: readonly string[]) {
     const program = join(import.meta.dirname, "guarded.ts");
-    return spawn(process.execPath, ["--import=tsx", program, stateFolder, ...directories], {
+    return spawn(process.execPath, ["--import=tsx", program, stateFolder, String(graceMs), ...directories], {
       stdio: ["pipe", "pipe", "inherit"],
       detached: true,
       env: { ...process.env, OPENCODE_SERVER_USERNAME: "opencode", OPENCODE_SERVER_PASSWORD: "its own" },
@@ -76,6 +78,24 @@ describe("A server of the extension", () => {
       assert.deepEqual(await exitOf(server), [42, null]);
       assert.deepEqual(asked, [one, other, one, other]);
     } finally {
+      close();
+    }
+  });
+
+  it("has the daemon that somebody else starts open its folders, if it couldn't start one", async () => {
+    const directory = realpathSync(tempDir());
+    const server = guardedFor(2_000, directory);
+    await once(server.stdout, "data");
+    const asked: unknown[] = [];
+    const close = await answeringDaemon(stateFolder, async (method, params) => {
+      if (method === "hello") return welcome(params);
+      return void asked.push((params as { readonly directory: string }).directory);
+    });
+    try {
+      await until("the request", () => asked.length > 0);
+      assert.deepEqual(asked, [directory]);
+    } finally {
+      server.kill("SIGKILL");
       close();
     }
   });
