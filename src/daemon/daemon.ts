@@ -18,7 +18,7 @@ import { DaemonServer } from "../rpc/daemon-server.ts";
 import type { FolderHost, HostedFolder } from "../rpc/folder-host.ts";
 import { recordProgram } from "../rpc/recorded-program.ts";
 import { OwnServers } from "../opencode/own-servers.ts";
-import { ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
+import { copyPrivateFile, ensurePrivateFolder, sweepDrafts } from "../state/private-files.ts";
 import { StartLock } from "../state/start-lock.ts";
 import { ThreadTokenCounter } from "../tokens/token-counter.ts";
 import { systemClock } from "../rpc/clock.ts";
@@ -67,11 +67,12 @@ export class Daemon implements FolderHost {
   private constructor(
     private readonly options: DaemonOptions,
     private readonly log: LogFile,
+    tokenizer: string,
   ) {
     const { stateFolder, home, script, graceMs = GRACE_MS } = options;
     const bundle = (name: string): string => join(dirname(script), name);
     this.onDidLog = log.onLine;
-    this.tokens = new ThreadTokenCounter({ script: bundle("tokenizer.cjs"), clock: systemClock });
+    this.tokens = new ThreadTokenCounter({ script: tokenizer, clock: systemClock });
     this.ownServers = new OwnServers({ stateFolder, graceMs, clock: systemClock, logger: log });
     this.folders = new DaemonFolders({
       stateFolder,
@@ -96,7 +97,7 @@ export class Daemon implements FolderHost {
     const { stateFolder, version } = options;
     await ensurePrivateFolder(stateFolder);
     const log = new LogFile(stateFolder, () => systemClock.now());
-    const daemon = new Daemon(options, log);
+    const daemon = new Daemon(options, log, await keepTokenizer(options, log));
     const server = await DaemonServer.open({
       stateFolder,
       host: daemon,
@@ -219,5 +220,18 @@ export class Daemon implements FolderHost {
       this.server?.dispose();
       this.options.onEnd();
     });
+  }
+}
+
+/** The tokenizer, which the daemon starts when it is needed: a copy, as an update of the extension removes the original. */
+async function keepTokenizer({ stateFolder, script }: DaemonOptions, log: Logger): Promise<string> {
+  const name = "tokenizer.cjs";
+  const [original, copy] = [join(dirname(script), name), join(stateFolder, name)];
+  try {
+    await copyPrivateFile(original, copy);
+    return copy;
+  } catch (error) {
+    log.warn(`The tokenizer couldn't be copied: ${messageOf(error)}`);
+    return original;
   }
 }

@@ -1,7 +1,7 @@
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { messageOf } from "../engine/errors.ts";
 import type { Logger } from "../engine/ports.ts";
-import { ensurePrivateFolder, writePrivateFile } from "../state/private-files.ts";
+import { copyPrivateFile, ensurePrivateFolder } from "../state/private-files.ts";
 import { configFiles, readConfig, writeConfig } from "./config-file.ts";
 import type { ConfigChange, ConfigPlaces, ConfigScope } from "./config-file.ts";
 import { addPlugin, namesPlugin, pluginEntry, pluginFile, removePlugin } from "./plugin-entry.ts";
@@ -40,12 +40,8 @@ export class PluginConfig {
   /** Copies this version of the plugin to where OpenCode loads it from. */
   async copyPlugin(): Promise<void> {
     const { bundle, stateFolder } = this.options;
-    const file = pluginFile(stateFolder);
-    const code = await readFile(bundle, "utf8");
-    const present = await readFile(file, "utf8").catch(() => undefined);
-    if (present === code) return;
     await ensurePrivateFolder(stateFolder);
-    await writePrivateFile(file, code);
+    await copyPrivateFile(bundle, pluginFile(stateFolder));
   }
 
   /** Updates the plugin if an earlier version installed it, as configurations may refer to it. Never rejects. */

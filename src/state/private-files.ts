@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, lstat, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive } from "./processes.ts";
 
@@ -24,6 +24,12 @@ export async function writePrivateFile(path: string, text: string): Promise<void
     await rm(draft, { force: true });
     throw error;
   }
+}
+
+/** Copies a text file that only this user may change, unless it is there already. */
+export async function copyPrivateFile(from: string, to: string): Promise<void> {
+  const text = await readFile(from, "utf8");
+  if ((await readFile(to, "utf8").catch(() => undefined)) !== text) await writePrivateFile(to, text);
 }
 
 /** The temporary path to which a file is first written; see {@link sweepDrafts}. */

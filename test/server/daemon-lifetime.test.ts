@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { cpSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DaemonClient } from "../../src/rpc/daemon-client.ts";
 import { isAlive } from "../../src/state/processes.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { startHaltingProxy } from "../support/halting-proxy.ts";
 import { startOpenCode, type OpenCodeServer } from "../support/opencode.ts";
-import { startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { script, startScriptedModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 
 describe("how long an idle daemon lives", function () {
@@ -39,6 +43,25 @@ describe("how long an idle daemon lives", function () {
     await until("the end of both", () => !isAlive(daemon) && !isAlive(own?.pid ?? 0));
     const lived = performance.now() - closed;
     assert.ok(lived >= graceMs, `${lived} ms`);
+  });
+
+  it("[BKG-3] it works, also on long forks, once an update has removed the extension that started it", async () => {
+    desk = await DaemonDesk.open(model);
+    const extension = tempDir("extension");
+    cpSync(dirname(desk.place.script), extension, { recursive: true });
+    const release = { version: "0.1.0", Client: DaemonClient, script: join(extension, "daemon.cjs") };
+    const { calls } = desk.window({}, {}, release).folder;
+    await calls.connect();
+    rmSync(extension, { recursive: true });
+    const { id } = await calls.launch({
+      prompt: `${"A long story. ".repeat(20_000)}\n${script([{ text: "Read." }])}`,
+      agent: "general",
+      parentSessionID: await calls.ensureSession(),
+      launchedBy: "person",
+    });
+    await until("the answer", async () => (await calls.output(id)).task.status === "completed", 30_000);
+    const preview = await calls.previewFork({ sourceSessionID: id });
+    assert.ok(preview.tokensBefore.tokens > 60_000, JSON.stringify(preview));
   });
 
   it("it stays while it cannot read whether tasks are running, and ends once it can", async () => {
