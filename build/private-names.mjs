@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import ts from "typescript";
 
 /**
- * The names that only private members of classes have. A bundler can shorten them, because nothing else uses them:
- * neither the editor nor another program, nor a package.
+ * The names that only private members of classes have, and all members of the classes in `src/ui`, whose objects leave
+ * no process. A bundler can shorten them, because nothing else uses them: neither the editor nor another program, nor a
+ * package.
  * @param {readonly string[]} files all files of the bundle
  */
 export function privateNames(files) {
@@ -14,17 +15,29 @@ export function privateNames(files) {
   const checker = program.getTypeChecker();
   const found = new Set();
   const others = new Set();
+  const known = new Set();
+  for (const library of program.getSourceFiles().filter(({ isDeclarationFile }) => isDeclarationFile))
+    addNames(library, known);
   const visit = (node, isOurs) => {
     // A text may be the name of a member, too.
     if (ts.isStringLiteralLike(node)) others.add(node.text);
     if (ts.isIdentifier(node) && isMemberName(node))
-      (isOurs && isPrivate(memberOf(node, checker)) ? found : others).add(node.text);
+      (isOurs && isOwn(memberOf(node, checker), known.has(node.text)) ? found : others).add(node.text);
     ts.forEachChild(node, (child) => visit(child, isOurs));
   };
   for (const source of sources) visit(program.getSourceFile(source), true);
   for (const file of files.filter((each) => each.endsWith(".js")))
     visit(ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true), false);
   return [...found].filter((name) => !others.has(name));
+}
+
+/** What the editor, Node or a package may call a member of ours by. */
+function addNames(library, names) {
+  const visit = (node) => {
+    if (ts.isIdentifier(node)) names.add(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(library);
 }
 
 /** Whether the bundler takes this name for one of a member. */
@@ -49,10 +62,13 @@ function memberOf(node, checker) {
     : checker.getSymbolAtLocation(node);
 }
 
-function isPrivate(member) {
+/** @param isKnown whether the name is also one of the editor, of Node or of a package */
+function isOwn(member, isKnown) {
   const declarations = member?.declarations ?? [];
-  return (
-    declarations.length > 0 &&
-    declarations.every((one) => ts.getCombinedModifierFlags(one) & ts.ModifierFlags.Private)
-  );
+  const isPrivate = (one) => ts.getCombinedModifierFlags(one) & ts.ModifierFlags.Private;
+  const isOfWindow = (one) =>
+    !isKnown &&
+    (ts.isClassElement(one) || ts.isParameter(one)) &&
+    /\/src\/ui\//.test(one.getSourceFile().fileName);
+  return declarations.length > 0 && declarations.every((one) => isPrivate(one) || isOfWindow(one));
 }

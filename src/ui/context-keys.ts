@@ -13,7 +13,10 @@ interface ContextValues extends Record<`firstSteps.${FirstStep}`, boolean> {
   /** At least one folder is connected. */
   connected: boolean;
   ownServer: boolean;
+  /** The active sessions have tasks. */
   hasTasks: boolean;
+  /** Any session has a task or subagent that isn't cleared. */
+  hasAnyTasks: boolean;
   hasFinished: boolean;
   hasCleared: boolean;
   /** There are results that the user has not opened yet. */

@@ -7,7 +7,7 @@ import type { TaskEngine } from "../../src/engine/engine.ts";
 import { Refusal } from "../../src/engine/errors.ts";
 import { type Child, isRunning, isTask } from "../../src/engine/subagent.ts";
 import type { PromptContext, TaskContext } from "../../src/ui/commands/command.ts";
-import { pickFrom } from "../../src/ui/commands/pick.ts";
+import { pickConnected, pickFrom } from "../../src/ui/commands/pick.ts";
 import { retry } from "../../src/ui/commands/row-commands.ts";
 import { connect } from "../../src/ui/commands/set-up.ts";
 import { AllTasks, routedCommands } from "../../src/ui/folders/all-tasks.ts";
@@ -245,6 +245,31 @@ describe("the list from which the task of a command is picked", () => {
     assert.deepEqual(await listed(), [own]);
     front = other;
     assert.deepEqual(await listed(), [other, own]);
+  });
+
+  it("connects no folder but that of what is picked, unless none is connected", async () => {
+    const { folders, journal } = workspace;
+    const idle = memoryEngine(new MemoryServer({ name: "web" }));
+    const session = new ActiveSession(idle, server, strictLogger);
+    workspace.add("web", { engine: idle, session, state: { kind: "disconnected" } });
+    made.push(session, idle);
+    folders.use(workspace.get("web"));
+    assert.equal(folders.current?.name, "web");
+    let offered: readonly string[] = [];
+    vscode.window.showQuickPick = (async (items: readonly { readonly ids: readonly string[] }[]) => {
+      offered = items.flatMap((item) => item.ids);
+    }) as unknown as typeof showQuickPick;
+    const pick = () => pickConnected(context, undefined, { title: "Open in Terminal" });
+    const before = journal.length;
+    await pick();
+    assert.deepEqual(offered, [own]);
+    assert.equal(journal.length, before);
+    workspace.remove("api");
+    await pick();
+    assert.deepEqual(
+      journal.filter((line) => line.startsWith("connect")),
+      ["connect web"],
+    );
   });
 
   it("offers no subagent for a retry, even if it has failed", async () => {

@@ -155,6 +155,30 @@ describe("groups and unread results", () => {
     assert.deepEqual(rows(), ["cleared first", "listed", "Cleared (1)", "  cleared last"]);
   });
 
+  it("cleared subtasks are below their task, also if a filter matches nothing else there", async () => {
+    const above = await add("above", justNow());
+    const below = await add("below", { ...justNow(), parentSessionID: above });
+    const { Collapsed, None } = vscode.TreeItemCollapsibleState;
+    const state = () => tree.getTreeItem(tree.node(above)).collapsibleState;
+    await engine.clear(below);
+    assert.equal(state(), None);
+    options.showsCleared = true;
+    assert.notEqual(state(), None);
+    const all = ["Finished Today (1 · 1 unread)", "  above", "    Cleared (1)", "      below"];
+    assert.deepEqual(rows(), all);
+    options.filter = { states: [], agents: [], text: "below" };
+    assert.deepEqual(rows(), all);
+    const [group] = tree.getChildren(tree.node(above));
+    assert.ok(group instanceof GroupNode);
+    assert.equal(tree.getTreeItem(group).collapsibleState, Collapsed);
+    assert.equal(tree.getParent(group), tree.node(above));
+    options.filter = { states: [], agents: [], text: "above" };
+    assert.deepEqual(rows(), all.slice(0, 2));
+    options.filter = { states: [], agents: [], text: "" };
+    await engine.restore(below);
+    assert.deepEqual(rows(), ["Finished Today (1 · 1 unread)", "  above", "    below"]);
+  });
+
   it("a batch that was expanded stays so when it moves to another group", async () => {
     const ids = [];
     for (const name of ["Review the lexer", "Review the parser"]) ids.push(await add(name, { batchID: "b" }));

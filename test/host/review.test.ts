@@ -186,9 +186,23 @@ describe("reviewing changes in the extension host", () => {
     };
     const never = () => ({ dispose: () => undefined });
     vscode.window.createTreeView = (() => never()) as unknown as typeof createTreeView;
+    const removals = new vscode.EventEmitter<void>();
+    const task = record({ status: "completed" }) as Task;
+    let isThere = true;
     const review = new Review({
-      known: { child: () => undefined, onDidChange: never, onDidChangeSubagent: never },
-      folders: { opened: Promise.resolve(), all: [owner], current: owner, of: () => owner, follow: never },
+      known: {
+        child: () => (isThere ? task : undefined),
+        onDidChange: never,
+        onDidChangeSubagent: never,
+      },
+      folders: {
+        opened: Promise.resolve(),
+        all: [owner],
+        current: owner,
+        of: () => owner,
+        follow: never,
+        onDidChange: removals.event,
+      },
       state: new MemoryMemento(),
       keys: { set: () => undefined },
       textChanges: new vscode.EventEmitter(),
@@ -196,7 +210,7 @@ describe("reviewing changes in the extension host", () => {
     } as unknown as ReviewParts);
     vscode.window.createTreeView = createTreeView;
     try {
-      await review.show(record({ status: "completed" }) as Task, changes);
+      await review.show(task, changes);
       for (const [index, name] of ["saved.txt", "way-in/saved.txt"].entries()) {
         const document = await vscode.workspace.openTextDocument(at(name));
         const edit = new vscode.WorkspaceEdit();
@@ -205,6 +219,12 @@ describe("reviewing changes in the extension host", () => {
         await document.save();
         await until(`the reading after the save of ${name}`, () => reads === index + 1, 5_000);
       }
+      removals.fire();
+      assert.equal(review.listedTaskID, task.id);
+      // The folder of the task is removed.
+      isThere = false;
+      removals.fire();
+      assert.equal(review.listedTaskID, undefined);
     } finally {
       review.dispose();
       await vscode.commands.executeCommand("workbench.action.closeAllEditors");

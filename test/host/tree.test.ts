@@ -497,6 +497,31 @@ describe("the tree", () => {
     assert.equal(view.message, '0 of 1 shown: "nothing like it". Clear the filter to show all tasks.');
   });
 
+  it("says that a filter hides every task but cleared ones, which are shown", async () => {
+    await add("Find the bug");
+    const ended = { status: "completed", endedAt: 2, finalMessageID: "msg_f" } as const;
+    await engine.clear(await add("Fix the bug", ended));
+    const { view } = showView(await openFolder(engine, session));
+    options.filter = { ...NO_FILTER, text: "Fix" };
+    assert.equal(view.message, "", "the view is empty, and says so itself");
+    options.showsCleared = true;
+    assert.equal(view.message, '0 of 1 shown: "Fix". Clear the filter to show all tasks.');
+  });
+
+  it("tells the menus whether any session has tasks, and whether any are cleared at any depth", async () => {
+    const { parent: other, tasks } = await addRunningTasks(server, 1);
+    const { keys, shown } = showView(await openFolder(engine, session));
+    await until("the update", () => keys.has("hasAnyTasks"));
+    assert.notEqual(session.id, other);
+    assert.deepEqual([keys.get("hasTasks"), keys.get("hasAnyTasks")], [false, true]);
+    await engine.clear(tasks[0] ?? "", { cancelRunning: true });
+    await until("no tasks", () => keys.get("hasAnyTasks") === false);
+    const above = await add("Find the bug");
+    await engine.clear(await add("Fix the bug", { parentSessionID: above }), { cancelRunning: true });
+    await until("a cleared one", () => keys.get("hasCleared") === true);
+    shown.dispose();
+  });
+
   it("keeps what is selected while its row is redrawn, when the editor has no selection, unless the row goes", async () => {
     const [id, other] = [await add("Find the bug"), await add("Fix it")];
     const { shown, view, select } = showView(await openFolder(engine, session));

@@ -210,6 +210,21 @@ describe("reading and finding in the output panel, in a real editor", () => {
     await count("2 of 3");
   });
 
+  it("leaves Ctrl+F to the view that the focus is in", async () => {
+    await showCart();
+    await workbench.runCommand("Output: Focus on Output View");
+    await press("Control+f");
+    await workbench.page.locator(".part.panel .find-widget.visible").waitFor();
+    await workbench.runCommand("Async Agents: Focus on Tasks View");
+    await press("Control+f");
+    assert.equal(await box().count(), 0);
+    await frame.locator(".scroller").focus();
+    await press("Control+f");
+    await box().waitFor();
+    await press("Escape");
+    await workbench.runCommand("View: Hide Panel");
+  });
+
   it("copies the whole conversation if everything is selected", async () => {
     await showCart();
     await workbench.screenshot("right-to-left-dark");

@@ -269,7 +269,10 @@ describe("the extension's manifest", () => {
         assert.equal(when, "editorTextFocus && resource in asyncagents.promptEditors");
       else if (key === "ctrl+f") {
         assert.equal(mac, "cmd+f");
-        assert.equal(when, "activeWebviewPanelId == 'asyncagents.output'");
+        // The panel stays the active one while the focus is elsewhere, where the key has another meaning.
+        const elsewhere = ["editor", "input", "terminal", "sideBar", "panel", "auxiliaryBar"];
+        const conditions = elsewhere.map((place) => `!${place}Focus`);
+        assert.equal(when, ["activeWebviewPanelId == 'asyncagents.output'", ...conditions].join(" && "));
       } else if (key === "f2") assert.match(when ?? "", /^focusedView == asyncagents\.tasks && !inputFocus/);
       else {
         assert.match(key ?? "", /^ctrl\+k a [a-z]$/);

@@ -53,6 +53,10 @@ export class Review implements vscode.Disposable {
       }),
       vscode.window.tabGroups.onDidChangeTabs(() => this.updateKeys()),
       vscode.window.tabGroups.onDidChangeTabGroups(() => this.updateKeys()),
+      // Those of a folder that was removed are gone.
+      parts.folders.onDidChange(() =>
+        [...this.pendingPaths.keys()].forEach((id) => this.follow(id, undefined)),
+      ),
       parts.folders.follow(({ connector }) =>
         connector.onDidChange(() => {
           if (connector.state.kind === "connected") this.readAgain();

@@ -6,6 +6,7 @@ import { SORT_ORDERS, type SortOrder } from "../tree/arrangement.ts";
 import {
   CHILD_STATES,
   type ChildState,
+  clearedBelow,
   countStates,
   descendants,
   runningIn,
@@ -64,7 +65,7 @@ export async function filter({ known, folders, list }: TaskContext): Promise<voi
   const { filter: before, showsCleared } = list;
   const { sessionIDs } = folders;
   const children = sessionIDs.flatMap((id) => descendants(known, id));
-  const cleared = sessionIDs.reduce((count, id) => count + known.cleared(id).length, 0);
+  const cleared = sessionIDs.flatMap((id) => clearedBelow(known, id)).length;
   const isChosen = ({ state, agent, isCleared }: ConditionItem): boolean =>
     (isCleared && showsCleared) ||
     (state && before.states.includes(state)) ||

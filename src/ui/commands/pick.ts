@@ -45,7 +45,9 @@ export async function pickConnected(
 ): Promise<{ readonly child: Child; readonly folder: Folder } | undefined> {
   const { known, folders } = context;
   const reference = referenceOf(argument);
-  await connectedFolder(folders, known.folderOf(reference));
+  // What is offered depends on the connected folders. Any is enough, as the one of what is picked is connected then.
+  if (reference !== undefined || !folders.all.some(({ connector }) => connector.state.kind === "connected"))
+    await connectedFolder(folders, known.folderOf(reference));
   const child = await pickChild(context, argument, options);
   return child && { child, folder: await connectedFolder(folders, folders.of(child.id)) };
 }

@@ -66,6 +66,13 @@ export function runningIn(known: Pick<ReadModel, "sessions" | "child">): readonl
   });
 }
 
+/** The cleared tasks below a session, at any depth. */
+export function clearedBelow(family: Family & Pick<Tasks, "cleared">, sessionID: string): readonly Task[] {
+  return [sessionID, ...descendants(family, sessionID).map(({ id }) => id)].flatMap((id) =>
+    family.cleared(id),
+  );
+}
+
 /** The ancestor sessions of a child, nearest first; the last one is a root session. */
 export function ancestors(family: Pick<Family, "child">, child: Child): readonly string[] {
   const above = new Set<string>();

@@ -1,8 +1,9 @@
 import type { Child } from "../../engine/subagent.ts";
 import { isTask } from "../../engine/subagent.ts";
+import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import { arrange, isBatchRow, type TreeRow } from "./arrangement.ts";
-import { batchMembers, descendants } from "./family.ts";
+import { batchMembers, clearedBelow, descendants } from "./family.ts";
 import { groupOf, GROUPS, type Group } from "./groups.ts";
 import { BatchNode, ChildNode, GroupNode, type Node } from "./items.ts";
 import { rowTitles, shortTitle } from "./titles.ts";
@@ -113,9 +114,9 @@ export class Levels {
     const members = new Map<GroupNode | BatchNode, readonly Node[]>();
     const rows = arrange(this.known, this.shown(parentID), this.options.sortOrder);
     const nodes = rows.map((row) => this.rowNode(parentID, row, members));
-    if (!this.isRoot(parentID)) return { nodes, members };
     const cleared = this.clearedRows(parentID, members);
-    if (this.options.sortOrder !== "groups") return { nodes: [...nodes, ...cleared], members };
+    if (!this.isRoot(parentID) || this.options.sortOrder !== "groups")
+      return { nodes: [...nodes, ...cleared], members };
     const now = Date.now();
     const groups = rows.map((row) => groupOf(this.known, row, now));
     const groupNodes = GROUPS.flatMap((group) => {
@@ -133,8 +134,7 @@ export class Levels {
     parentID: string,
     members: Map<GroupNode | BatchNode, readonly Node[]>,
   ): readonly GroupNode[] {
-    const { showsCleared, filter } = this.options;
-    const cleared = showsCleared ? this.known.cleared(parentID).filter((task) => matches(task, filter)) : [];
+    const cleared = this.shownCleared(parentID);
     if (cleared.length === 0) return [];
     const group = this.groupNode("cleared", parentID);
     members.set(
@@ -144,15 +144,28 @@ export class Levels {
     return [group];
   }
 
+  /** Whether there are rows under a session. */
+  hasRows(parentID: string): boolean {
+    return this.shown(parentID).length > 0 || this.shownCleared(parentID).length > 0;
+  }
+
+  private shownCleared(parentID: string): readonly Task[] {
+    const { showsCleared, filter } = this.options;
+    return showsCleared ? this.known.cleared(parentID).filter((task) => matches(task, filter)) : [];
+  }
+
   /** The children of a session that match the filter or have a matching descendant. */
   shown(parentID: string): readonly Child[] {
-    const { filter } = this.options;
+    const { filter, showsCleared } = this.options;
     const children = this.known.children(parentID);
     if (!isFiltering(filter)) return children;
     return children.filter(
       (child) =>
         matches(child, filter) ||
-        descendants(this.known, child.id).some((descendant) => matches(descendant, filter)),
+        [
+          ...descendants(this.known, child.id),
+          ...(showsCleared ? clearedBelow(this.known, child.id) : []),
+        ].some((descendant) => matches(descendant, filter)),
     );
   }
 

@@ -223,7 +223,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.followTime(element, child);
     return childItem(child, {
       now: Date.now(),
-      isParent: this.levels.shown(child.id).length > 0,
+      isParent: this.levels.hasRows(child.id),
       descendants: countDescendants(this.known, [child.id]),
       title: this.levels.titleOf(child),
       isUnread: this.unread.has(child),

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
-import { isRunning, isTask, isCleared } from "../../engine/subagent.ts";
+import { isRunning, isTask, isCleared, type Child } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
@@ -8,7 +8,7 @@ import { type Folder, isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
 import { badge } from "./badge.ts";
-import { batchMembers, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
+import { batchMembers, clearedBelow, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node, rowID, TaskDecorations } from "./items.ts";
 import type { Unread } from "./unread.ts";
@@ -263,8 +263,13 @@ export class TaskView implements vscode.Disposable {
       all.some(({ connector }) => connector.state.kind === "connected"),
     );
     keys.set("ownServer", state.kind === "connected" && state.own);
-    const hasCleared = sessionIDs.some((id) => known.cleared(id).length > 0);
+    const cleared = sessionIDs.flatMap((id) => clearedBelow(known, id));
+    const hasCleared = cleared.length > 0;
     keys.set("hasTasks", children.length > 0 || (options.showsCleared && hasCleared));
+    keys.set(
+      "hasAnyTasks",
+      all.some((folder) => folder.known.sessions().some(({ id }) => isUncleared(known.child(id)))),
+    );
     keys.set("hasCleared", hasCleared);
     keys.set(
       "hasFinished",
@@ -282,7 +287,11 @@ export class TaskView implements vscode.Disposable {
       isGrouped ? "" : this.message(state, children.length),
       leftOutMessage(vscode.workspace.workspaceFolders ?? []),
       // An empty view says itself that all rows are hidden, and offers to clear the filter.
-      filtered && filtered.all > 0 && (filtered.shown > 0 || isGrouped)
+      filtered &&
+      filtered.all > 0 &&
+      (filtered.shown > 0 ||
+        isGrouped ||
+        (options.showsCleared && cleared.some((task) => matches(task, options.filter))))
         ? filterMessage(options.filter, filtered)
         : "",
     ]
@@ -334,6 +343,10 @@ export class TaskView implements vscode.Disposable {
         return translate(describeFailure(state.failure));
     }
   }
+}
+
+function isUncleared(child: Child | undefined): boolean {
+  return child !== undefined && !isCleared(child);
 }
 
 /** Waits a moment, and until the editor has reported what the user has done by then: it answers commands after that. */
