@@ -35,7 +35,7 @@ export class Clearing {
     const { clock, registry, ending, worktreeWork } = this.parts;
     const entry = registry.find(taskID);
     const { id } = entry.record;
-    if (options.deleteSession) worktreeWork.requireNone(id);
+    if (options.deleteSession) await worktreeWork.requireNone(id);
     let partly: ((why: Text) => Sentence) | undefined;
     try {
       // The end of a subtask would be told to the task, which would begin again.

@@ -167,19 +167,20 @@ export class WorktreeWork {
     await (entry ? this.parts.worktrees.remove(entry) : this.parts.git.remove({ name }));
   }
 
-  /** Throws a {@link Refusal} if a task or one of its descendants has a worktree whose work was not decided on. */
-  requireNone(taskID: string): void {
-    const { registry } = this.parts;
-    const ids = [taskID, ...registry.descendantsOf(taskID).map(({ id }) => id)];
-    const isolated = ids.find((id) => {
+  /**
+   * Throws a {@link Refusal} if a task or one of its descendants has a worktree whose work was not decided on. One that is
+   * gone was removed by the user.
+   */
+  async requireNone(taskID: string): Promise<void> {
+    const { registry, git } = this.parts;
+    for (const id of [taskID, ...registry.descendantsOf(taskID).map((session) => session.id)]) {
       const worktree = registry.entry(id)?.record.worktree;
-      return worktree && worktree.outcome === undefined;
-    });
-    if (isolated !== undefined)
-      throw new Refusal(
-        "has-worktree",
-        sentence("Task {0} has a worktree. Discard it first.", shortID(isolated)),
-      );
+      if (worktree && worktree.outcome === undefined && (await git.exists(worktree)))
+        throw new Refusal(
+          "has-worktree",
+          sentence("Task {0} has a worktree. Discard it first.", shortID(id)),
+        );
+    }
   }
 
   private find(taskID: string): Entry {

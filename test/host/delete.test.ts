@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { Child } from "../../src/engine/subagent.ts";
@@ -90,6 +91,14 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     }
     assert.deepEqual(told, ['Discarded the work of "ses_1".']);
     assert.deepEqual(done, []);
+  });
+
+  it("deletes a task whose worktree the user has removed", async () => {
+    taken = ["Delete"];
+    rmSync(task.worktree?.directory ?? assert.fail(), { recursive: true });
+    await run();
+    assert.deepEqual(asked, [forGood]);
+    assert.deepEqual(done, ['delete {"cancelRunning":true,"deleteSession":true}']);
   });
 
   it("discards the work, then deletes the task", async () => {

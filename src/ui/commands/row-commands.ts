@@ -16,7 +16,7 @@ import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { offerUndo } from "../worktrees/bring-back.ts";
 import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
-import { nameOf, remedied } from "../worktrees/isolated-task.ts";
+import { isIsolated, isThere, nameOf, remedied } from "../worktrees/isolated-task.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
@@ -355,11 +355,15 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
   if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
   let offers: (() => void)[] = [];
   try {
-    for (const { id } of cleared.filter((child) => holdsWork(child))) {
+    for (const { id } of cleared) {
+      const holdsWork = async (): Promise<boolean> => {
+        const child = context.known.child(id);
+        return !!child && isIsolated(child) && !child.worktree.outcome && (await isThere(child));
+      };
+      if (!(await holdsWork())) continue;
       const discarded = await discardWork(context, id);
       if (discarded) offers.push(() => offerUndo(discarded.message, discarded.undo, context.logger));
-      const left = context.known.child(id);
-      if (left && holdsWork(left)) return;
+      if (await holdsWork()) return;
     }
     offers = [];
   } finally {
@@ -379,8 +383,4 @@ function pickCleared(
 ): Promise<readonly Child[]> {
   const none = vscode.l10n.t("No cleared tasks are selected.");
   return pickChildren(context, argument, selection, { title, accepts: isCleared, none });
-}
-
-function holdsWork(child: Child): boolean {
-  return isTask(child) && child.worktree !== undefined && child.worktree.outcome === undefined;
 }

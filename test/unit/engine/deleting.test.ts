@@ -5,6 +5,7 @@ import { encodeRecord, RECORD_KEY } from "../../../src/opencode/record-codec.ts"
 import { ManualClock } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, memoryWindow } from "../../support/memory-window.ts";
+import { noWorktrees } from "../../support/no-worktrees.ts";
 import { record } from "./builders.ts";
 
 const WORKTREE = { name: "port-the-printer-abcd", directory: "/trees/port-the-printer-abcd", base: "abcd" };
@@ -13,11 +14,13 @@ describe("deleting a task's session", () => {
   let server: MemoryServer;
   let window: MemoryWindow;
   let parentSessionID: string;
+  let isMade: boolean;
 
   beforeEach(async () => {
+    isMade = true;
     const clock = new ManualClock();
     server = new MemoryServer({ now: () => clock.now() });
-    window = memoryWindow(server, clock);
+    window = memoryWindow(server, clock, {}, 1, undefined, { ...noWorktrees, exists: async () => isMade });
     parentSessionID = (await server.createSession({ title: "Parent", agent: "build" })).id;
   });
 
@@ -46,6 +49,7 @@ describe("deleting a task's session", () => {
   });
 
   it("is done once the worktree was discarded", async () => {
+    isMade = false;
     const id = await completed(parentSessionID, { worktree: { ...WORKTREE, outcome: "discarded" } });
     await window.engine.connect();
     await window.engine.clear(id, { deleteSession: true });

@@ -517,6 +517,13 @@ describe("Isolated tasks", () => {
       assert.equal(window.engine.get(ended.id), undefined);
     });
 
+    it("was removed by the user keeps nothing from being deleted", async () => {
+      const ended = await completed();
+      await change({ exists: async () => false });
+      await window.engine.clear(ended.id, { deleteSession: true });
+      assert.equal(window.engine.get(ended.id), undefined);
+    });
+
     it("was decided on is completed at the next connect, if this process or Git failed meanwhile", async () => {
       const brought = await completed();
       const remove = worktrees.remove;
