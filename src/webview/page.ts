@@ -25,9 +25,9 @@ const COPIED_MS = 1_500;
 export class Page {
   /** Handles each message of the extension. */
   readonly handlers: Handlers<Exclude<HostMessage, { type: "setup" }>> = {
-    connection: ({ connection }) => this.showConnection(connection),
-    task: ({ task }) => this.showTask(task),
-    gone: () => this.showGone(),
+    connection: ({ connection }) => this.keepFocus(() => this.showConnection(connection)),
+    task: ({ task }) => this.keepFocus(() => this.showTask(task)),
+    gone: () => this.keepFocus(() => this.showGone()),
     conversation: ({ entries, earlier, before }) => {
       // The page may have asked for this before it got the newest entries again.
       if (before !== undefined && before !== this.conversation.oldest?.id) return;
@@ -209,6 +209,15 @@ export class Page {
     scroller.dataset["opened"] = "";
     scroller.addEventListener("blur", () => delete scroller.dataset["opened"], { once: true });
     scroller.focus({ preventScroll: true });
+  }
+
+  /** Moves the focus to the conversation if what has it goes away, such as a button that was pressed. */
+  private keepFocus(show: () => void): void {
+    const { activeElement: before } = document;
+    show();
+    const { activeElement: after } = document;
+    if (before !== document.body && (after === document.body || after?.closest("[hidden]")))
+      this.scroller.focus({ preventScroll: true });
   }
 
   private onKeyDown(event: KeyboardEvent): void {

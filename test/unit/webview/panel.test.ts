@@ -1053,6 +1053,31 @@ describe("the output panel", () => {
     assert.ok(await focused("Connect"));
   });
 
+  it("gives the focus to the conversation when the button that has it goes away", async () => {
+    const atWork = { ...running(), followUp: { text: "Then the docs" } };
+    await open(new FakeTranscript().user("Go"), { task: atWork });
+    const inText = (): Promise<void> =>
+      until(
+        "the focus in the conversation",
+        async () => (await panel.page.evaluate("document.activeElement.className")) === "scroller",
+      );
+    for (const [name, goes] of [
+      ["Withdraw", () => panel.setTask(running())],
+      ["Cancel", () => panel.setTask(fakeTask({ status: "cancelled" }))],
+      ["Retry", () => panel.setTask(running())],
+    ] as const) {
+      await button(name).focus();
+      goes();
+      await button(name).waitFor({ state: "hidden" });
+      await inText();
+    }
+    panel.setConnection("disconnected");
+    await button("Connect").focus();
+    panel.setConnection("connecting");
+    await button("Connect").waitFor({ state: "hidden" });
+    await inText();
+  });
+
   it("says that there is no connection, and loads the conversation once there is one", async () => {
     await open(new FakeTranscript().user("Go"), { connection: "disconnected" });
     await text("Not connected to OpenCode").waitFor();
