@@ -6,8 +6,10 @@ const TOO_MUCH = 8_000;
 const TOO_MUCH_CODE = 32_000;
 
 interface Fence {
-  readonly character: string;
-  readonly length: number;
+  /** What is before the marks of each of its lines: spaces. */
+  readonly indent: string;
+  /** Such as three backticks. */
+  readonly marks: string;
   /** The opening line, which is repeated where the block is cut. */
   readonly opening: string;
 }
@@ -86,22 +88,24 @@ function startsBlock(line: string): boolean {
   return line.trim() !== "" && !/^(?:\s{2,}|\t|\s*(?:[-*+]|\d{1,9}[.)])\s)/.test(line);
 }
 
+/** The fence may be the first line of a list item. */
 function openedBy(line: string): Fence | undefined {
-  const match = /^\s*(`{3,}(?=[^`]*$)|~{3,})/.exec(line);
-  const marks = match?.[1];
-  return marks === undefined
-    ? undefined
-    : { character: marks.charAt(0), length: marks.length, opening: line };
+  const [, before = "", marks, rest] =
+    /^((?:\s|[-*+]\s|\d{1,9}[.)]\s)*)(`{3,}(?=[^`]*$)|~{3,})(.*)/.exec(line) ?? [];
+  if (marks === undefined) return undefined;
+  const indent = before.replace(/\S/g, " ");
+  return { indent, marks, opening: `${indent}${marks}${rest}` };
 }
 
+/** A line that is indented much more than the opening one is code. */
 function afterLine(fence: Fence, line: string): Fence | undefined {
-  const marks = /^\s*(`{3,}|~{3,})\s*$/.exec(line)?.[1];
-  return marks?.startsWith(fence.character) && marks.length >= fence.length ? undefined : fence;
+  const [, indent = "", marks] = /^(\s*)(`{3,}|~{3,})\s*$/.exec(line) ?? [];
+  const closes = marks?.startsWith(fence.marks) && indent.length <= fence.indent.length + 3;
+  return closes ? undefined : fence;
 }
 
-function closing(fence: Fence): string {
-  const indent = /^\s*/.exec(fence.opening)?.[0] ?? "";
-  return indent + fence.character.repeat(fence.length);
+function closing({ indent, marks }: Fence): string {
+  return indent + marks;
 }
 
 function isLowSurrogate(code: number): boolean {

@@ -34,6 +34,19 @@ describe("Segmenter", () => {
     assert.equal(segments(`\`\`\`inline\`\`\` ${"a".repeat(1_300)}\n\nnext\n`).length, 2);
   });
 
+  it("knows where code ends that contains indented fences, and code that a list item begins with", () => {
+    const nested = `\`\`\`py\ndef f():\n    \`\`\`\n    x\n${"a = 1\n\n".repeat(400)}\`\`\`\n`;
+    assert.deepEqual(segments(nested), [nested]);
+    for (const marker of ["-", "12.", "- *"]) {
+      const item = `${marker} \`\`\`js\n${" ".repeat(marker.length + 1)}a = 1;\n  \`\`\`\n\n`;
+      assert.deepEqual(segments(`${item}${paragraph}${paragraph}end\n`), [
+        item + paragraph,
+        paragraph,
+        "end\n",
+      ]);
+    }
+  });
+
   it("splits very long code between lines, with each part still code", () => {
     const [first = "", second = "", ...others] = segments(
       `\`\`\`ts\n${"const a = 1;\n".repeat(3_000)}\`\`\`\n`,
