@@ -6,6 +6,7 @@ import type { PluginConfig } from "../opencode/plugin-config.ts";
 import type { EngineCalls, FolderCalls } from "../rpc/contract.ts";
 import { methodNames } from "../rpc/methods.ts";
 import type { Connecting } from "./connecting.ts";
+import { search } from "./conversation/search.ts";
 import { inWords } from "./request-words.ts";
 import { planRevert } from "./revert-plan.ts";
 import { readImage } from "./workspace-image.ts";
@@ -48,6 +49,7 @@ export function createFolderCalls({
 
     image: (id, path) => readImage(path, [folderOf(id), directory]),
     models: () => engine.catalog.models(),
+    search: (id, query) => search(engine, id, query, folderOf(id)),
     changes: (...args) => connection.server.changes(...args),
     explainRequest: async ({ id }) => {
       const request = engine.requests.find((one) => one.id === id);

@@ -18,7 +18,6 @@ import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server
 import type { SteerOptions } from "./steering.ts";
 import { isRunning, type Subagent, type SubagentChange } from "./subagent.ts";
 import type { Refused } from "./folder-changes.ts";
-import { findHits, type Hit } from "./search.ts";
 import { takenSince, type TakenSince } from "./taken-since.ts";
 import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
 import type { Transcript } from "./transcript.ts";
@@ -275,16 +274,6 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
   /** The conversation of a task or subagent, updated live until disposed. */
   transcript(id: string): Promise<Transcript> {
     return this.parts.transcripts.open(this.childNamed(id).id);
-  }
-
-  /** The lines with a text in the conversation of a task or subagent. Holds one conversation at a time. */
-  async search(id: string, query: string): Promise<readonly Hit[]> {
-    const transcript = await this.transcript(id);
-    try {
-      return findHits(transcript.messages, query);
-    } finally {
-      transcript.dispose();
-    }
   }
 
   /** The input of the tool call that made a request. Undefined if it is not known. */

@@ -1,6 +1,8 @@
 import { head } from "../engine/fork/excerpt.ts";
-import { SHOWN_LENGTH } from "../engine/search.ts";
 import type { Excerpt } from "./output.ts";
+
+/** Characters of a tool call's texts that the output panel shows; the rest can't be found there. */
+const SHOWN_LENGTH = 20_000;
 
 export function excerpt(text: string): Excerpt {
   return { text: head(text, SHOWN_LENGTH), total: text.length };

@@ -128,6 +128,16 @@ export type EntryChange =
   /** Appends to the entry's text. */
   | { readonly type: "append"; readonly id: string; readonly delta: string };
 
+/** A line of a conversation that contains the text searched for. */
+export interface Hit {
+  /** The ID of the entry. */
+  readonly entryID: string;
+  /** How many matches the entry has before this one. */
+  readonly nth: number;
+  /** The line, or a part of it that begins shortly before the match. */
+  readonly line: string;
+}
+
 /** Text that may be cut at its end. */
 export interface Excerpt {
   readonly text: string;

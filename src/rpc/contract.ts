@@ -13,6 +13,7 @@ import type {
   ConversationLink,
   ConversationMessage,
   ConversationQuestion,
+  Hit,
   LinkTarget,
 } from "../protocol/output.ts";
 import type { FoundFile, RevertPlan } from "./revert-plan.ts";
@@ -95,7 +96,7 @@ export interface KeptTasks {
 
 /** The calls that are methods of the engine: its commands, and what is read on demand. */
 export type EngineCalls = TaskCommands &
-  Pick<TaskEngine, "agents" | "takenSince" | "lastAnswer" | "previewFork" | "forkStarts" | "search">;
+  Pick<TaskEngine, "agents" | "takenSince" | "lastAnswer" | "previewFork" | "forkStarts">;
 
 /** The calls that concern the worktrees of isolated tasks. */
 interface WorktreeCalls {
@@ -126,6 +127,8 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
    */
   image(sessionID: string, path: string): Promise<string>;
   models(): Promise<readonly ModelInfo[]>;
+  /** The lines with a text in the conversation of a task or subagent, the newest first. */
+  search(id: string, query: string): Promise<readonly Hit[]>;
   /** The files that a session changed since this time (milliseconds since 1970). */
   changes(sessionID: string, since: number): Promise<SessionChanges>;
   /**

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { search } from "../../src/daemon/conversation/search.ts";
 import type { Clock } from "../../src/engine/ports.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { createSession, ended, realClock, type EngineWindow } from "../support/engine.ts";
@@ -115,15 +116,15 @@ describe("output of a task", () => {
   it("is found by any text of its conversation: what the model has written so far, prompts and tool calls", async () => {
     const { id } = await launch({ text: "The lexer\nskips needles.", gate: "search", gateAfterText: true });
     await until("what is being streamed", async () => {
-      const [hit] = await window.engine.search(id, "SKIPS  needles");
+      const [hit] = await search(window.engine, id, "SKIPS  needles", server.directory);
       return hit?.line === "skips needles." && hit.nth === 0;
     });
     model.release("search");
     await ended(window, id);
-    const [hit] = await window.engine.search(id, "skips needles");
+    const [hit] = await search(window.engine, id, "skips needles", server.directory);
     assert.equal(hit?.line, "skips needles.");
-    assert.deepEqual(await window.engine.search(id, "parser"), []);
-    await assert.rejects(window.engine.search("ses_nowhere", "needles"), /doesn't exist/);
+    assert.deepEqual(await search(window.engine, id, "parser", server.directory), []);
+    await assert.rejects(search(window.engine, "ses_nowhere", "needles", server.directory), /doesn't exist/);
   });
 
   it("[OUT-8] with block leaves no timer behind", async () => {

@@ -134,7 +134,7 @@ export function findInTools(
 }
 
 /** The texts of a call's details as the panel shows them. */
-function shownTexts({ input, diff, output }: ToolDetail): readonly string[] {
+export function shownTexts({ input, diff, output }: ToolDetail): readonly string[] {
   return [
     ...input.flatMap(({ name, value }) => [name, value.text]),
     ...(diff ? diffRuns(diffLines(diff.text)).map(({ text }) => text) : []),

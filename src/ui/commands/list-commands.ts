@@ -17,7 +17,7 @@ import { stateWord } from "../tree/words.ts";
 import type { CommandContext, TaskContext } from "./command.ts";
 import { pickActive } from "./pick.ts";
 import { answer } from "./row-commands.ts";
-import type { Hit } from "../../engine/search.ts";
+import type { Hit } from "../../protocol/output.ts";
 import { title, withoutIcons } from "../plain-text.ts";
 import { childIcon } from "../tree/items.ts";
 

@@ -9,7 +9,7 @@ import type { ReadModel } from "../../engine/read-model.ts";
 import type { TaskChange, UnreadableTask } from "../../engine/registry.ts";
 import type { OpenRequest, RequestRef } from "../../engine/requests.ts";
 import { sentence } from "../../engine/sentence.ts";
-import type { Hit } from "../../engine/search.ts";
+import type { Hit } from "../../protocol/output.ts";
 import type { Child, SubagentChange } from "../../engine/subagent.ts";
 import type { TakenSince } from "../../engine/taken-since.ts";
 import type { TaskCommands } from "../../engine/task-commands.ts";

@@ -568,15 +568,5 @@ describe("Commands for tasks", () => {
         ],
       );
     });
-
-    it("find the lines with a text in a conversation", async () => {
-      const { id } = await completed();
-      const hits = await window.engine.search(id, "answer");
-      assert.deepEqual(
-        hits.map(({ line }) => line),
-        ["The answer."],
-      );
-      assert.deepEqual(await window.engine.search(id, "nothing like it"), []);
-    });
   });
 });

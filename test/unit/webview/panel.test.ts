@@ -1056,7 +1056,7 @@ describe("the output panel", () => {
   it("gives the focus to the conversation when the button that has it goes away", async () => {
     const atWork = { ...running(), followUp: { text: "Then the docs" } };
     await open(new FakeTranscript().user("Go"), { task: atWork });
-    const inText = (): Promise<void> =>
+    const inText = (): Promise<boolean> =>
       until(
         "the focus in the conversation",
         async () => (await panel.page.evaluate("document.activeElement.className")) === "scroller",

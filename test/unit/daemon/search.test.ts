@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { findHits } from "../../../src/engine/search.ts";
-import { answer, prompt, textPart, toolPart } from "./builders.ts";
+import { findHits } from "../../../src/daemon/conversation/search.ts";
+import { ABORTED } from "../../../src/engine/server-model.ts";
+import { answer, prompt, textPart, toolPart } from "../engine/builders.ts";
 
 const PLACE = { sessionID: "ses_task", messageID: "msg_answer" };
 
@@ -104,5 +105,26 @@ describe("searching a conversation", () => {
     const [older, newer] = [text("needle\n".repeat(5), "prt_old"), text("needle\n".repeat(19), "prt_new")];
     assert.equal(findHits([older, newer], "needle").at(-1)?.entryID, "prt_old");
     assert.equal(findHits([text("needle\n".repeat(200_000))], "needle").length, 20);
+  });
+
+  it("reads calls as the panel shows them: with paths below the folder, and what a shell printed without its colors", () => {
+    const call = { ...PLACE, id: "prt_call", type: "tool", tool: "read", callID: "call" } as const;
+    const input = { filePath: "/work/src/needle.ts" };
+    const output = "\u001b[31mneed\u001b[0mle";
+    const state = { status: "completed", input, output, title: "", start: 1, end: 2 } as const;
+    const hits = (query: string) => findHits([answer({}, [{ ...call, state }])], query, "/work");
+    assert.deepEqual(
+      hits("needle").map(({ nth, line }) => [nth, line]),
+      [
+        [2, "needle"],
+        [1, "src/needle.ts"],
+      ],
+    );
+    assert.deepEqual(hits("/work"), []);
+  });
+
+  it("leaves out that a turn was interrupted, which the panel says in its own words", () => {
+    const aborted = answer({ error: { name: ABORTED, message: "needle" } }, []);
+    assert.deepEqual(findHits([aborted], "needle"), []);
   });
 });
