@@ -192,10 +192,18 @@ async function privateMembers(bundle) {
   return new RegExp(`^(?:_[a-z].*|${privateNames(Object.keys(metafile.inputs)).join("|")})$`);
 }
 
-/** Minifies bundles once more: another minifier shortens what the bundler leaves. */
-async function minifyAgain({ outputs }) {
+/**
+ * Minifies a bundle once more: another minifier shortens what the bundler leaves.
+ * @param hasConstructors whether it contains functions that are constructors
+ */
+async function minifyAgain({ outputs }, hasConstructors) {
   const minify = {
-    compress: { ecma: 2022, passes: 3, unsafe_arrows: true, unsafe_methods: true },
+    compress: {
+      ecma: 2022,
+      passes: 3,
+      unsafe_arrows: !hasConstructors,
+      unsafe_methods: !hasConstructors,
+    },
     mangle: true,
     module: true,
   };
@@ -361,7 +369,8 @@ if (watch) {
   const results = await Promise.all(bundles.map((bundle) => build(bundle)));
   if (production) {
     // The bundles with a limit that is hard to keep.
-    for (const { metafile } of [results[0], results.at(-1)]) await minifyAgain(metafile);
+    await minifyAgain(results[0].metafile, false);
+    await minifyAgain(results.at(-1).metafile, true);
     writeFileSync("dist/README.md", packagedReadme());
   }
   asCommonJs(results[0].metafile);

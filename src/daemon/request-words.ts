@@ -10,6 +10,8 @@ interface Words {
   readonly icon: string;
   readonly subject: string;
   readonly wish: Sentence;
+  /** What is shown in full, if the patterns don't say it. */
+  readonly subjects?: readonly string[];
 }
 
 type Facts = Readonly<Record<string, unknown>>;
@@ -26,9 +28,12 @@ export function inWords(request: PendingRequest, folder: string, input?: Facts):
     return { type: "question", id, sessionID, ...visibly(questionWords(request)), questions };
   }
   const { permission, always, metadata } = request;
-  const words = visibly(permissionWords(request, folder));
-  const subjects = subjectsOf(request, folder, input);
-  const reason = text(metadata["reason"]) ?? text(metadata["description"]) ?? text(input?.["description"]);
+  const { subjects: own, ...told } = permissionWords(request, folder, input);
+  const words = visibly(told);
+  const subjects = own?.map(visible) ?? subjectsOf(request, folder, input);
+  // In the input of a tool that isn't OpenCode's own, it can be anything.
+  const given = own ? undefined : text(input?.["description"]);
+  const reason = text(metadata["reason"]) ?? text(metadata["description"]) ?? given;
   const isTold = reason === undefined || [words.subject, ...subjects].some((one) => one.includes(reason));
   const diff = text(metadata["diff"]);
   return {
@@ -77,7 +82,7 @@ function questionWords({ questions }: QuestionRequest): Words {
   };
 }
 
-function permissionWords(request: PermissionRequest, folder: string): Words {
+function permissionWords(request: PermissionRequest, folder: string, input: Facts | undefined): Words {
   const { permission, patterns, metadata } = request;
   const listed = patterns.join(", ") || permission;
   const files = patterns.map((pattern) => relativePath(pattern, folder)).join(", ");
@@ -136,15 +141,18 @@ function permissionWords(request: PermissionRequest, folder: string): Words {
         subject: listed,
         wish: sentence("{0} asks to search files for: {1}"),
       };
-    case "task":
+    case "task": {
+      const subject = [text(metadata["subagent_type"]) ?? listed, text(metadata["description"])]
+        .filter(Boolean)
+        .join(": ");
       return {
         title: sentence("Launch a Subagent"),
         icon: "hubot",
-        subject: [text(metadata["subagent_type"]) ?? listed, text(metadata["description"])]
-          .filter(Boolean)
-          .join(": "),
+        subject,
+        subjects: [subject],
         wish: sentence("{0} asks to launch the subagent {1}"),
       };
+    }
     case "skill":
       return {
         title: sentence("Use a Skill"),
@@ -159,13 +167,16 @@ function permissionWords(request: PermissionRequest, folder: string): Words {
         subject: [text(metadata["tool"]) ?? listed, callInput(metadata["input"])].filter(Boolean).join(" "),
         wish: sentence("{0} made the same call several times and asks to continue: {1}"),
       };
-    default:
+    default: {
+      const subject = patterns.every((pattern) => pattern === "*") ? permission : `${permission}: ${listed}`;
       return {
         title: sentence("Use a Tool"),
         icon: "tools",
-        subject: patterns.every((pattern) => pattern === "*") ? permission : `${permission}: ${listed}`,
+        subject,
+        subjects: [subject, callInput(input ?? metadata["input"], 2) ?? []].flat(),
         wish: sentence("{0} asks to use the tool {1}"),
       };
+    }
   }
 }
 
@@ -190,7 +201,9 @@ function subjectsOf(
   toolInput: Facts | undefined,
 ): readonly string[] {
   const command =
-    text(metadata["command"]) ?? (permission === "bash" ? text(toolInput?.["command"]) : undefined);
+    text(metadata["command"]) ??
+    (permission === "bash" ? text(toolInput?.["command"]) : undefined) ??
+    (permission === "external_directory" ? text(metadata["filepath"]) : undefined);
   return [
     command ?? [],
     ...patterns
@@ -203,7 +216,8 @@ function subjectsOf(
 }
 
 function callInput(input: unknown, indent?: number): string | undefined {
-  return typeof input === "object" && input !== null ? JSON.stringify(input, undefined, indent) : undefined;
+  const isCall = typeof input === "object" && input !== null && Object.keys(input).length > 0;
+  return isCall ? JSON.stringify(input, undefined, indent) : undefined;
 }
 
 /** The value if it is a non-blank string; servers and models may send anything. */

@@ -25,12 +25,12 @@ export function button(
   return element;
 }
 
-/** What can have the focus and be scrolled sideways: preformatted text, the code and the tables of an answer. */
-const STAYING = "pre, .code, .table";
+/** What can have the focus, be selected or be scrolled sideways while an answer grows, or contain that. */
+const STAYING = "pre, .code, .table, p, ul, ol, li, blockquote";
 
 /**
- * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Those that can be
- * scrolled stay the same elements while their content changes, so that they keep the focus and the scroll position.
+ * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Some stay the same
+ * elements while their content changes, so that they keep the focus, the selection and the scroll position.
  */
 export function replaceChangedTail(element: Element, source: ParentNode): void {
   let old = element.firstChild;

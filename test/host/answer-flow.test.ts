@@ -144,6 +144,80 @@ describe("a half-written answer", () => {
   });
 });
 
+/** A list that the test ticks rows of. */
+class TickedList {
+  private readonly selections = new vscode.EventEmitter<readonly vscode.QuickPickItem[]>();
+  private readonly triggers = new vscode.EventEmitter<vscode.QuickInputButton>();
+  private readonly hidden = new vscode.EventEmitter<void>();
+  readonly onDidChangeSelection = this.selections.event;
+  readonly onDidTriggerButton = this.triggers.event;
+  readonly onDidHide = this.hidden.event;
+  readonly onDidAccept = new vscode.EventEmitter<void>().event;
+  readonly onDidChangeValue = new vscode.EventEmitter<string>().event;
+  readonly onDidTriggerItemButton = new vscode.EventEmitter<never>().event;
+  items: readonly vscode.QuickPickItem[] = [];
+  selectedItems: readonly vscode.QuickPickItem[] = [];
+  buttons: readonly vscode.QuickInputButton[] = [];
+  value = "";
+
+  tick(...labels: readonly string[]): void {
+    this.selectedItems = this.items.filter(({ label }) => labels.includes(label));
+    this.selections.fire(this.selectedItems);
+  }
+
+  press(tooltip: string): void {
+    this.triggers.fire(this.buttons.find((button) => button.tooltip === tooltip) ?? assert.fail());
+  }
+
+  show(): void {}
+
+  hide(): void {
+    this.hidden.fire();
+  }
+
+  dispose(): void {}
+}
+
+describe("a question with several answers", () => {
+  it("keeps what is ticked while the whole question is read", async () => {
+    const { createQuickPick } = vscode.window;
+    let list = new TickedList();
+    vscode.window.createQuickPick = (() => (list = new TickedList())) as unknown as typeof createQuickPick;
+    const options = ["Oak", "Elm", "Ash"].map((label) => ({ label, description: "" }));
+    const questions = [
+      { question: "Which of them?\nAll?", header: "Pick", options, multiple: true, custom: true },
+    ];
+    const request = inWords({ type: "question", id: "que_1", sessionID: "ses_1", questions }, "/work");
+    const child = { agent: "build", description: "Ship" } as Child;
+    const read: string[] = [];
+    const context = {
+      known: {
+        openRequests: () => [{ child, request }],
+        onDidChangeRequests: () => ({ dispose: () => undefined }),
+      },
+      memory: new LaunchMemory(memento()),
+      openText: async (_: string, text: string) => void read.push(text),
+    } as unknown as FlowContext;
+    try {
+      const asked = answerRequest(context, { child, request });
+      await until("the list", () => list.items.length === 4);
+      const first = list;
+      list.tick("Oak", "Ash");
+      list.press("Read the Whole Question");
+      await until("the list again", () => list !== first && list.items.length === 4);
+      assert.deepEqual(read, ["Which of them?\nAll?"]);
+      assert.deepEqual(
+        list.selectedItems.map(({ label }) => label),
+        ["Oak", "Ash"],
+      );
+      list.hide();
+      await asked;
+    } finally {
+      vscode.window.createQuickPick = createQuickPick;
+    }
+  });
+});
+
 /** A list whose first row is selected as soon as there is one. */
 class TakingList {
   private readonly accepted = new vscode.EventEmitter<void>();

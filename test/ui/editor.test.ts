@@ -247,7 +247,9 @@ describe("launching from the editor, the explorer and source control", () => {
     );
     after(() => workbench.openView());
 
-    it("the menu of a change launches on its diff", async () => {
+    it("the menu of a change launches on its diff, also if it is staged", async () => {
+      execFileSync("git", ["add", "docs/guide.md"], { cwd: workbench.folder });
+      await workbench.page.locator(".scm-view .monaco-list-row", { hasText: "Staged Changes" }).waitFor();
       const row = workbench.page.locator(".scm-view .monaco-list-row", { hasText: "guide.md" });
       await row.waitFor();
       await workbench.openContextMenu(row);

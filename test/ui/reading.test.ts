@@ -26,7 +26,8 @@ const CART = `${"// a line of code\n".repeat(200)}export const needle = 1;\n`;
 
 const WORDS = "The cart adds up its items and asks the server for the price of each. ".repeat(8);
 
-const ANSWER = `The **first needle** of the answer. See [the cart](src/cart.js#L12), src/cart.js:18:5 and \`src/cart.js\`.
+const ANSWER = `The **first needle** of the answer. See [the cart](src/cart.js#L12), src/cart.js:18:5 and \`src/cart.js\`,
+and [the price list](https://prices.test/a%2Fb?q=C%23).
 
 - [x] Read the cart
 - [ ] Write a test
@@ -213,6 +214,8 @@ describe("reading and finding in the output panel, in a real editor", () => {
   it("leaves Ctrl+F to the view that the focus is in", async () => {
     await showCart();
     await workbench.runCommand("Output: Focus on Output View");
+    await workbench.page.locator(".part.panel .monaco-editor .view-lines").click();
+    await workbench.page.locator(".part.panel .monaco-editor.focused").waitFor();
     await press("Control+f");
     await workbench.page.locator(".part.panel .find-widget.visible").waitFor();
     await workbench.runCommand("Async Agents: Focus on Tasks View");
@@ -252,6 +255,16 @@ describe("reading and finding in the output panel, in a real editor", () => {
       await workbench.statusBarItem(place).waitFor();
       await workbench.runCommand("View: Close Editor");
     }
+  });
+
+  it("opens a link as it is written", async () => {
+    await showCart();
+    await press("Home");
+    await frame.getByRole("link", { name: "the price list" }).click();
+    const dialog = workbench.page.locator(".monaco-dialog-box");
+    await dialog.getByText("https://prices.test/a%2Fb?q=C%23").waitFor();
+    await press("Escape");
+    await dialog.waitFor({ state: "hidden" });
   });
 
   it("opens a subagent from the call that launched it, whose answer is shown without tags", async () => {

@@ -103,7 +103,8 @@ export function toolText({ subagent, state }: ToolPart, field: string): string |
     case "completed":
       return subagent ? subagentResult(state.output) : state.output;
     case "error":
-      return state.error;
+      // What a command had printed before it was stopped.
+      return [state.partialOutput, state.error].filter(Boolean).join("\n\n");
   }
 }
 

@@ -225,8 +225,7 @@ export async function changeSubject(
   places: readonly vscode.Uri[],
 ): Promise<Subject> {
   const repository = await repositoryOf([...given, ...places]);
-  const wanted = new Set(given.map(String));
-  const uris = changedFiles(repository).filter((uri) => given.length === 0 || wanted.has(uri.toString()));
+  const uris = changedFiles(repository, new Set(given.map(String)));
   const [first] = uris;
   if (!first) throw invalidArgument(sentence("There are no changes since the last commit."));
   const named = uris.slice(0, NAMED_PATHS).map((uri) => placeOf(uri));
@@ -252,22 +251,25 @@ async function readChanges(
   repository: GitRepository,
   uris: readonly vscode.Uri[],
 ): Promise<Pick<Subject, "text" | "files"> | undefined> {
+  const added = new Set(
+    changesOf(repository).flatMap(({ uri, status }) => (status === INDEX_ADDED ? uri.toString() : [])),
+  );
   const diffs: string[] = [];
   const untracked: vscode.Uri[] = [];
   let length = 0;
   for (const uri of uris) {
-    const diff = await diffOf(repository, uri);
+    const diff = added.has(uri.toString()) ? "" : await diffOf(repository, uri);
     if (diff === "") untracked.push(uri);
     else diffs.push(diff.replace(/\n*$/, "\n"));
     length += diff.length;
     if (length > QUOTE_LENGTH) return undefined;
   }
-  const added = await Promise.all(untracked.map(addedText));
+  const files = await Promise.all(untracked.map(addedText));
   const texts = [
     ...(diffs.length > 0 ? [`The changes since the last commit:\n\n${fenced(diffs.join(""), "diff")}`] : []),
-    ...(added.length > 0 ? [`New, not committed yet:\n${added.map(({ text }) => text).join("\n")}`] : []),
+    ...(files.length > 0 ? [`New, not committed yet:\n${files.map(({ text }) => text).join("\n")}`] : []),
   ];
-  return { text: texts.join("\n\n"), files: added.flatMap(({ files }) => files) };
+  return { text: texts.join("\n\n"), files: files.flatMap((file) => file.files) };
 }
 
 /** The text of a new file; a file that agents can't read is only named. */
@@ -283,15 +285,21 @@ async function addedText(uri: vscode.Uri): Promise<DocumentText> {
 /** Empty if there is nothing to compare the file with. */
 async function diffOf(repository: GitRepository, uri: vscode.Uri): Promise<string> {
   try {
-    return await repository.diffWithHEAD(uri.fsPath);
+    return await repository.diffWith("HEAD", uri.fsPath);
   } catch {
     // There is no commit yet.
     return "";
   }
 }
 
+/** The status of a file that is new and staged. */
+const INDEX_ADDED = 1;
+
 interface Change {
   readonly uri: vscode.Uri;
+  /** Differs if the file was renamed. */
+  readonly originalUri?: vscode.Uri;
+  readonly status: number;
 }
 
 /** The part of the API of VS Code's Git extension (version 1) that is used here. */
@@ -303,8 +311,8 @@ interface GitRepository {
     readonly mergeChanges: readonly Change[];
     readonly untrackedChanges?: readonly Change[];
   };
-  /** Empty for an untracked file; rejects if there is no commit yet. */
-  diffWithHEAD(path: string): Promise<string>;
+  /** Empty for an untracked file; rejects if there is no commit yet. `diffWithHEAD` would leave out what is staged. */
+  diffWith(ref: string, path: string): Promise<string>;
 }
 
 interface GitApi {
@@ -330,11 +338,18 @@ async function gitApi(): Promise<GitApi | undefined> {
   }
 }
 
-/** The files that differ from the last commit, without duplicates. */
-function changedFiles({ state }: GitRepository): readonly vscode.Uri[] {
+function changesOf({ state }: GitRepository): readonly Change[] {
   const { mergeChanges, indexChanges, workingTreeChanges, untrackedChanges = [] } = state;
-  const all = [...mergeChanges, ...indexChanges, ...workingTreeChanges, ...untrackedChanges];
-  return distinct(all.map(({ uri }) => uri));
+  return [...mergeChanges, ...indexChanges, ...workingTreeChanges, ...untrackedChanges];
+}
+
+/**
+ * The files that differ from the last commit, without duplicates.
+ * @param wanted the addresses to which they are limited; none if empty
+ */
+function changedFiles(repository: GitRepository, wanted: ReadonlySet<string>): readonly vscode.Uri[] {
+  const changes = changesOf(repository).filter(({ uri }) => wanted.size === 0 || wanted.has(uri.toString()));
+  return distinct(changes.flatMap(({ uri, originalUri = uri }) => [originalUri, uri]));
 }
 
 /** The addresses without duplicates. */

@@ -41,7 +41,8 @@ export function openSession(
       run: (command) => orShow(vscode.commands.executeCommand(`asyncagents.${command}`, taskID)),
       openDocument: (name, text) => void documents.open(name, text),
       openFile: (path, position) => openWorkspaceFile(path, position, folder()),
-      openExternal: (url) => void orShow(vscode.env.openExternal(vscode.Uri.parse(url, true))),
+      // The editor opens a text as it is, but decodes and encodes an address, so that `%2F` would become `/`.
+      openExternal: (url) => void orShow(vscode.env.openExternal(url as unknown as vscode.Uri)),
       openSession: (id) => void orShow(vscode.commands.executeCommand("asyncagents.showOutput", id)),
       copyText: (text) => void orShow(vscode.env.clipboard.writeText(text)),
       offerText: ({ text, error = "" }) => {

@@ -231,7 +231,7 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
     ] as const;
   const decide: Step<Answering> = {
     take: async (state, place) => {
-      const { reason } = { ...request, ...(await explained) };
+      const { reason, subjects } = { ...request, ...(await explained) };
       const picked = await pickOne({
         title: vscode.l10n.t("{0}: {1}", title, who),
         placeholder: vscode.l10n.t("Read the request, then answer it."),
@@ -246,7 +246,10 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
       if (does === "explain") return { state: next, to: refuse };
       if (does !== "show") return { state: { ...next, reply: { type: "permission", reply: does } } };
       await (diff === undefined
-        ? openText(request.permission === "bash" ? "command.sh" : `${title}.txt`, subject)
+        ? openText(
+            request.permission === "bash" ? "command.sh" : `${title}.txt`,
+            subjects.join("\n\n") || subject,
+          )
         : openText(`${subject}.diff`, diff));
       return { state: next, to: decide };
     },
@@ -317,13 +320,22 @@ function questionStep(
       const chosen = items.filter(({ answer }) =>
         answer === undefined ? text !== "" : before.includes(answer),
       );
+      let ticked: readonly (typeof items)[number][] = chosen;
       const list = { title, placeholder, items, buttons, over, first: () => chosen, ...place };
-      const picked = multiple ? await pickSome(list) : await pickOne(list);
+      const picked = multiple
+        ? await pickSome({ ...list, follow: (selected) => (ticked = selected) })
+        : await pickOne(list);
       if (picked === undefined || picked === BACK) return picked;
       if (picked === "dismiss") return { state: { ...state, reply: { type: "dismiss" } } };
       if (picked === "show") {
         await openText(`${title}.md`, question);
-        return { state, to: choose };
+        return {
+          state: answered(
+            state,
+            ticked.flatMap(({ answer }) => answer ?? []),
+          ),
+          to: choose,
+        };
       }
       const rows = "label" in picked ? [picked] : picked;
       const next = answered(

@@ -286,6 +286,31 @@ describe("the output panel", () => {
     await open(new FakeTranscript());
   });
 
+  it("keeps the focus and the selection in the lists, quotes and paragraphs of a growing answer", async () => {
+    for (const [text, more] of [
+      ["- See `src/a.ts:1`\n", "- Then the end\n"],
+      ["1. One\n   - See `src/a.ts:1`\n", "   - Then the end\n"],
+      ["> See `src/a.ts:1`\n", "> Then the end\n"],
+      ["See `src/a.ts:1`, ", "Then the end"],
+    ] as const) {
+      const transcript = new FakeTranscript().user("Go").assistant().text(text);
+      await open(transcript, { task: running() });
+      const link = panel.page.locator(".answer button.path");
+      await link.evaluate((at) => {
+        (at as HTMLElement).focus();
+        getSelection()!.selectAllChildren(at);
+      });
+      transcript.stream(more);
+      await panel.page.getByText("Then the end").waitFor();
+      assert.deepEqual(await link.evaluate((at) => [at === document.activeElement, String(getSelection())]), [
+        true,
+        "src/a.ts:1",
+      ]);
+      await panel.close();
+    }
+    await open(new FakeTranscript());
+  });
+
   it("loads nothing from elsewhere, runs no script, and opens links through the extension", async () => {
     const transcript = new FakeTranscript()
       .user("<script>window.pwned = 1</script>")

@@ -59,7 +59,16 @@ describe("requests in the panel", () => {
     const long = `rm ${"x".repeat(50_000)}`;
     assert.deepEqual(shown({ metadata: { command: long } }).subjects, [long, "git push"]);
     assert.deepEqual(shown({ metadata: { command: "git push" } }).subjects, ["git push"]);
-    assert.deepEqual(shown({ permission: "todowrite", patterns: ["*"] }).subjects, []);
+    assert.deepEqual(shown({ permission: "todowrite", patterns: ["*"] }).subjects, ["todowrite"]);
+    const outside = { permission: "external_directory", patterns: ["/etc/*"] };
+    assert.deepEqual(shown({ ...outside, metadata: { filepath: "/etc/hosts" } }).subjects, [
+      "/etc/hosts",
+      "/etc/*",
+    ]);
+    const subagent = { subagent_type: "general", description: "Look" };
+    assert.deepEqual(shown({ permission: "task", patterns: ["general"], metadata: subagent }).subjects, [
+      "general: Look",
+    ]);
     assert.deepEqual(shown({ patterns: ["read"], metadata: { input: { a: 1 } } }).subjects, [
       "read",
       '{\n  "a": 1\n}',
@@ -67,6 +76,18 @@ describe("requests in the panel", () => {
     assert.equal(shown({ metadata: { reason: "to publish" } }).reason, "to publish");
     assert.equal(shown({ metadata: { diff: "+a" } }).diff?.text, "+a");
     assert.equal(shown({ metadata: { diff: 1, reason: {} } }).diff, undefined);
+  });
+
+  it("show the name and the input of a tool that isn't OpenCode's, in which a description is no reason", () => {
+    const asks = permission({ permission: "github_create_issue", patterns: ["*"], always: ["*"] });
+    const told = (input?: Record<string, unknown>) => {
+      const words = inWords(asks, "/work", input);
+      return words.type === "permission" && [words.subjects, words.reason];
+    };
+    assert.deepEqual(told(), [["github_create_issue"], undefined]);
+    assert.deepEqual(told({}), [["github_create_issue"], undefined]);
+    const input = { title: "It fails", description: "To be merged at once" };
+    assert.deepEqual(told(input), [["github_create_issue", JSON.stringify(input, undefined, 2)], undefined]);
   });
 
   it("show hidden characters of the change", () => {
