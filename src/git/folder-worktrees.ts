@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import type { BringBackPlan, BroughtBack, FileChoice, ListedWorktree } from "../engine/bring-back.ts";
 import { messageOf, UserFacingError } from "../engine/errors.ts";
 import type {
@@ -23,6 +24,7 @@ import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "./make-worktree
 import { obstacle } from "./obstacles.ts";
 import { isThere, Predictions } from "./predictions.ts";
 import { changesOf, contents, type FileContent } from "./plan-contents.ts";
+import { requireOurs } from "./our-worktrees.ts";
 import { listRefs, refs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository, rootAround } from "./repository.ts";
@@ -59,7 +61,8 @@ export class FolderWorktrees implements Worktrees {
       location,
       unclaimedFor: this.folder,
       base: from?.base,
-      from: startFrom === "head" ? "head" : "what-you-see",
+      // What a task launches or continues goes on from its work, be it committed or not.
+      from: startFrom === "head" && !from ? "head" : "what-you-see",
     });
     try {
       await includeFiles({ folder: start, root, patterns: include });
@@ -146,7 +149,7 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async isAsPlanned({ directory, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
-    const { root } = await findRepository(directory);
+    const { root } = (await requireOurs(directory)).repository;
     return (await snapshot(root, { base })).tree === agents && (await innerRepositories(root)).length === 0;
   }
 
@@ -167,11 +170,18 @@ export class FolderWorktrees implements Worktrees {
       if (content) texts[path] = await newText(plan, path, content);
       files.delete(path);
     }
-    return { ...(await writeBack(plan, files)), texts };
+    return { ...(await this.keepingFolder(writeBack(plan, files))), texts };
   }
 
   async undoBringBack({ before, after }: Omit<BroughtBack, "texts">): Promise<void> {
-    await restoreFiles((await findRepository(this.folder)).root, before, after);
+    await this.keepingFolder(restoreFiles((await findRepository(this.folder)).root, before, after));
+  }
+
+  /** Makes the folder again if its last file was deleted: Git and the server work there. */
+  private async keepingFolder<T>(writing: Promise<T>): Promise<T> {
+    const written = await writing;
+    await mkdir(this.folder, { recursive: true });
+    return written;
   }
 
   takeIn(worktree: TaskWorktree, plan: BringBackPlan): Promise<string> {

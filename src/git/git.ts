@@ -183,3 +183,15 @@ function lastError(stderr: string): string {
   const line = lines.find((one) => /^(fatal|error): /.test(one)) ?? lines.at(-1) ?? "";
   return line.replace(/^(fatal|error): /, "");
 }
+
+/** Whether a setting of Git is on. */
+export async function setting(
+  root: string,
+  name: string,
+  { otherwise = false, signal }: { readonly otherwise?: boolean; readonly signal?: AbortSignal | undefined },
+): Promise<boolean> {
+  const value = await gitText(root, ["config", "--type=bool", `--default=${otherwise}`, "--get", name], {
+    signal,
+  });
+  return value === "true";
+}

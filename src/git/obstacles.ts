@@ -2,7 +2,7 @@ import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
-import { git, GitError, gitText, parts } from "./git.ts";
+import { git, GitError, gitText, parts, setting } from "./git.ts";
 import { findRepository, type Repository, worktreesFolder } from "./repository.ts";
 
 /** The first version that merges without touching files. */
@@ -89,7 +89,7 @@ async function repositoryObstacle(
         "A {0} is in progress in the repository. Complete or abort it, or run the task in the folder instead.",
         operation,
       );
-  if ((await setting(root, "core.sparseCheckout", signal)) === "true")
+  if (await setting(root, "core.sparseCheckout", { signal }))
     return sentence(
       "The repository uses sparse checkout, which worktrees of tasks don't support. Run the task in the folder instead.",
     );
@@ -123,7 +123,7 @@ async function pathObstacle(
   { location, signal }: { readonly location: string | undefined; readonly signal: AbortSignal | undefined },
 ): Promise<Text | undefined> {
   const isShort =
-    process.platform === "win32" && (await setting(repository.root, "core.longpaths", signal)) !== "true";
+    process.platform === "win32" && !(await setting(repository.root, "core.longpaths", { signal }));
   const limit = isShort ? 259 : 4_095;
   const longest = paths.reduce((length, path) => Math.max(length, path.length), 0);
   const length = worktreesFolder(repository, location).length + 1 + LONGEST_NAME + 1 + longest;
@@ -134,10 +134,6 @@ async function pathObstacle(
         length,
         limit,
       );
-}
-
-async function setting(root: string, name: string, signal: AbortSignal | undefined): Promise<string> {
-  return gitText(root, ["config", "--type=bool", "--default=false", "--get", name], { signal });
 }
 
 async function textOf(file: string): Promise<string> {

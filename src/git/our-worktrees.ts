@@ -1,5 +1,5 @@
 import { readdir, readFile, realpath, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
@@ -52,12 +52,22 @@ export async function requireOurs(
   signal?: AbortSignal,
 ): Promise<{ readonly repository: Repository; readonly ours: OurWorktree }> {
   const repository = await findRepository(directory, signal);
-  const ours = await readOurs(repository.gitDirectory);
+  const ours = isLinked(repository) ? await readOurs(repository.gitDirectory) : undefined;
   if (!ours)
     throw new UserFacingError(
       sentence("{0} isn't a worktree made for a task, or it was unlocked, so it's left alone.", directory),
     );
   return { repository, ours };
+}
+
+/**
+ * Whether Git's directory is that of a worktree, and outside of it. An agent can write a file `.git` that leads to a
+ * repository of its own, whose configuration names commands.
+ */
+function isLinked({ root, gitDirectory, commonDirectory }: Repository): boolean {
+  const way = relative(root, commonDirectory);
+  const isOutside = way.startsWith("..") || isAbsolute(way);
+  return isOutside && dirname(gitDirectory) === join(commonDirectory, "worktrees");
 }
 
 /**

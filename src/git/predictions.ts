@@ -5,6 +5,7 @@ import type { WorktreeState } from "../engine/ports.ts";
 import { Serial } from "../engine/serial.ts";
 import type { TaskWorktree } from "../engine/task.ts";
 import { changedFiles } from "./changed-files.ts";
+import { requireOurs } from "./our-worktrees.ts";
 import { predict, worktreeState, type TreeState } from "./predict.ts";
 import { rootAround } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
@@ -48,6 +49,8 @@ export class Predictions {
     const works = new Map<string, Work>();
     for (const worktree of worktrees) {
       if (!(await isThere(worktree, this.folder))) continue;
+      // It has been led elsewhere, where nothing may be run.
+      if (!(await isOurs(worktree, signal))) continue;
       const { name, base } = worktree;
       const known = this.works.get(name);
       const isKnown = known?.base.commit === base && !changed.has(name);
@@ -113,6 +116,16 @@ export async function isThere({ directory }: TaskWorktree, folder: string): Prom
     await mkdir(directory, { recursive: true });
     return true;
   } catch {
+    return false;
+  }
+}
+
+async function isOurs({ directory }: TaskWorktree, signal: AbortSignal): Promise<boolean> {
+  try {
+    await requireOurs(directory, signal);
+    return true;
+  } catch {
+    signal.throwIfAborted();
     return false;
   }
 }

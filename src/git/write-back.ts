@@ -19,7 +19,7 @@ import { textOf, UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { namesOf } from "./changed-files.ts";
 import { fewAtOnce } from "./few-at-once.ts";
-import { git, gitText, parts } from "./git.ts";
+import { git, gitText, parts, setting } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import type { FileContent } from "./plan-contents.ts";
 import { findRepository } from "./repository.ts";
@@ -41,17 +41,35 @@ export async function writeBack(
   await requireAllWritable(root, files);
   await requireSameCase(plan, files, signal);
   const before = await keptFiles(root, paths);
+  const wanted = await withModes(root, files, before, signal);
   const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
   await requireUnchanged(plan, tree, files, signal);
   const written = new Set<string>();
   try {
-    await writeFiles(root, files, written);
+    await writeFiles(root, wanted, written);
     return { before, after: await keptFiles(root, paths) };
   } catch (error) {
     const changed = before.filter(({ path }) => written.has(path));
     await putBack(root, changed, error);
     throw error;
   }
+}
+
+/** Where Git doesn't know the modes of files, those in the folder stay. */
+async function withModes(
+  root: string,
+  files: ReadonlyMap<string, FileContent>,
+  before: readonly KeptFile[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, FileContent>> {
+  if (await setting(root, "core.fileMode", { otherwise: true, signal })) return files;
+  const modes = new Map(before.flatMap(({ path, blob, mode }) => (blob === undefined ? [] : [[path, mode]])));
+  return new Map(
+    [...files].map(([path, content]) => {
+      const mode = modes.get(path) ?? content.mode;
+      return [path, [mode, content.mode].includes("symlink") ? content : { ...content, mode }];
+    }),
+  );
 }
 
 async function putBack(root: string, changed: readonly KeptFile[], error: unknown): Promise<void> {

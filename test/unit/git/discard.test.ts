@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { discard, expireDiscarded, KEEP_DISCARDED_MS, undoDiscard } from "../../../src/git/discard.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
@@ -197,5 +197,35 @@ describe("A predicted conflict", () => {
     const [a, b] = await states();
     assert.deepEqual(await predict(repository.root, a, b), ["a.txt"]);
     assert.deepEqual(await predict(repository.root, b, a), ["a.txt"]);
+  });
+});
+
+describe("The folder of a task's worktree", () => {
+  it("is there again after all its files were renamed away, so that this can be undone", async () => {
+    const repository = new ARepository().commit({ "package/a.txt": LINES });
+    const folder = join(repository.root, "package");
+    const worktrees = new FolderWorktrees(folder, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "head" });
+    const root = join(made.directory, "..");
+    rmSync(join(root, "package"), { recursive: true });
+    writeFiles(root, { "library/a.txt": LINES });
+    assert.ok(await worktrees.exists(made));
+    const plan = await worktrees.planBringBack(made, new Map());
+    const choices = plan.files.map(({ path }) => ({ path, take: "agents" as const }));
+    const brought = await worktrees.bringBack(plan, choices, []);
+    assert.deepEqual(readdirSync(folder), []);
+    await worktrees.undoBringBack(brought);
+    assert.deepEqual(readdirSync(folder), ["a.txt"]);
+    await worktrees.remove(made);
+  });
+
+  it("doesn't matter to what a task launches or continues: that begins with the work of the task", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const first = await worktrees.make({ name: "first", startFrom: "head" });
+    writeFiles(first.directory, { "a.txt": "edited\n", "new.txt": "new\n" });
+    const next = await worktrees.make({ name: "next", startFrom: "head", from: first });
+    assert.equal(readFileSync(join(next.directory, "a.txt"), "utf8"), "edited\n");
+    assert.equal(readFileSync(join(next.directory, "new.txt"), "utf8"), "new\n");
   });
 });

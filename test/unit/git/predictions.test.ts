@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { WorktreeState } from "../../../src/engine/ports.ts";
 import type { TaskWorktree } from "../../../src/engine/task.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
+import { lockReason } from "../../../src/git/our-worktrees.ts";
 import { isThere, Predictions } from "../../../src/git/predictions.ts";
+import { tempDir } from "../../support/temp.ts";
+import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
 
 describe("The predictions of a folder", function () {
@@ -46,6 +51,26 @@ describe("The predictions of a folder", function () {
       ]),
     );
   }
+
+  it("run no command of a repository that an agent has put into its worktree", async () => {
+    const { directory } = await tree("a", { "new.txt": "1\n" });
+    const ran = join(tempDir(), "ran");
+    const link = join(directory, ".git");
+    // A repository inside the worktree, whose own configuration names a filter.
+    execFileSync("git", ["init", "-q", "--separate-git-dir", join(directory, "e"), tempDir()]);
+    execFileSync("git", ["--git-dir", join(directory, "e"), "config", "filter.x.clean", `touch ${ran}; cat`]);
+    writeFiles(directory, { ".gitattributes": "* filter=x\n", "e/locked": `${lockReason("a")}\n` });
+    const own = readFileSync(link, "utf8");
+    writeFileSync(link, `gitdir: ${join(directory, "e")}\n`);
+    assert.equal((await read()).size, 0);
+    const folder = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = trees[0] ?? assert.fail();
+    await assert.rejects(folder.planBringBack(made, new Map()), /isn't a worktree made for a task/);
+    await assert.rejects(folder.changes(made), /isn't a worktree made for a task/);
+    assert.ok(!existsSync(ran));
+    writeFileSync(link, own);
+    assert.equal((await read()).size, 1);
+  });
 
   it("count files and lines against the first state, commits included", async () => {
     repository.write({ "list.txt": "ONE\ntwo\nthree\n" });

@@ -175,6 +175,17 @@ describe("Writing to the folder", () => {
     assert.equal(repository.read("a.txt"), "agent\n");
   });
 
+  it("leaves the modes of files as they are where Git doesn't know them", async () => {
+    repository.git("config", "core.fileMode", "false");
+    chmodSync(join(repository.root, "a.txt"), 0o755);
+    const plan = await planFor(repository);
+    const { before, after } = await writeBack(plan, new Map([["a.txt", text("agent\n")]]));
+    assert.equal(statSync(join(repository.root, "a.txt")).mode & 0o777, 0o755);
+    await restoreFiles(repository.root, before, after);
+    assert.equal(repository.read("a.txt"), "a\n");
+    assert.equal(statSync(join(repository.root, "a.txt")).mode & 0o777, 0o755);
+  });
+
   it("replaces no file whose name differs only in case, on a disk that ignores case", async function () {
     const disk = mountIgnoringCase();
     if (disk === undefined) return this.skip();
