@@ -69,6 +69,12 @@ export class Catalog {
     );
   }
 
+  /** The agent, unless it is one that only users can launch. */
+  async forTasks(wanted: string | undefined): Promise<string | undefined> {
+    const agent = (await this.agents()).find(({ name }) => name === wanted);
+    return agent?.mode === "primary" ? undefined : wanted;
+  }
+
   /** Throws a {@link Refusal} if the server does not offer this model. */
   async checkModel(wanted: ModelRef): Promise<void> {
     const has = async (): Promise<boolean> =>

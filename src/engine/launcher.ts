@@ -198,7 +198,7 @@ export class Launcher {
       permitted,
     };
     const caller = await permissions.callingAgent(call);
-    const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
+    const { name } = await catalog.agent(input.agent ?? (await catalog.forTasks(defaultAgent)), launchedBy);
     caller.requireMayLaunch(name);
     return { agent: name, limits: caller.limits(name) };
   }

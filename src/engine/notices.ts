@@ -161,7 +161,11 @@ export class Notices implements Disposable {
         : event.type === "part-changed" && endsWait(event.part)
           ? event.part.sessionID
           : undefined;
-    if (parentID === undefined) return;
+    if (parentID !== undefined) this.release(parentID);
+  }
+
+  /** Delivers the notices that were held back for this parent. */
+  release(parentID: string): void {
     for (const entry of [...this.held.of(parentID)]) {
       this.held.delete(parentID, entry);
       void this.deliver(entry);
@@ -217,6 +221,8 @@ export class Notices implements Disposable {
         state: "skipped",
         reason: english(sentence("The worktree of the parent session no longer exists.")),
       };
+    // Any message removes for good what a user has undone.
+    if (waits && parent.undoneFrom) return undefined;
     // Until its worktree is set up, the parent can't work. The notice is tried again.
     if (wakes) this.state.worktrees.requireSetUp(parentID);
 

@@ -6,6 +6,7 @@ import type { AgentServer, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { isNotice } from "./notices.ts";
 import { sentence } from "./sentence.ts";
+import type { Message } from "./server-model.ts";
 import { isActive, shortID, waitingMessage, type TaskRecord } from "./task.ts";
 import { STATUS_WORDS } from "./transitions.ts";
 import { answerText, isSteering } from "./turn.ts";
@@ -38,14 +39,27 @@ export class Relaunch {
   continue(entry: Entry, prompt?: string): Promise<Entry> {
     return this.once(entry, `continue ${prompt ?? ""}`, async (record) => {
       const waiting = waitingMessage(record);
-      const next = await this.launcher.launch({
-        ...sameTask(record),
-        prompt: [waiting, prompt].filter(Boolean).join("\n\n") || CARRY_ON,
-        fork: { sourceSessionID: record.id, carriesOn: true },
-      });
+      const next = await this.launcher.launch(
+        await this.onward(record, [waiting, prompt].filter(Boolean).join("\n\n")),
+      );
       if (waiting !== undefined) await this.forgetWaiting(entry, next, waiting);
       return next;
     });
+  }
+
+  /** A fork that never began may not even have got its conversation, so the source of that is forked again. */
+  private async onward(record: TaskRecord, text: string): Promise<LaunchInput> {
+    const { id, createdAt, forkedFrom } = record;
+    const isOwnAnswer = ({ info }: Message): boolean =>
+      info.role === "assistant" && info.created >= createdAt;
+    if (forkedFrom === undefined || (await this.server.messages(id)).some(isOwnAnswer))
+      return {
+        ...sameTask(record),
+        prompt: text || CARRY_ON,
+        fork: { sourceSessionID: id, carriesOn: true },
+      };
+    const again = await this.again(record);
+    return { ...again, prompt: [again.prompt, text].filter(Boolean).join("\n\n") };
   }
 
   /**

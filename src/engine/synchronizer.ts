@@ -243,8 +243,11 @@ export class Synchronizer implements Disposable {
     this.parts.collisions.accept(event);
     this.parts.predictions.accept(event);
     if (event.type === "session-changed") {
+      const { id, undoneFrom } = event.session;
+      const wasUndone = registry.session(id)?.undoneFrom !== undefined;
       const entry = registry.applySession(event.session);
       if (entry && isActive(entry.record)) turns.watch();
+      if (wasUndone && !undoneFrom) notices.release(id);
       return;
     }
     if (event.type === "session-deleted") {

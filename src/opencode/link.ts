@@ -113,10 +113,11 @@ export class Link implements Disposable {
   /** Makes the server release what it keeps for the folder and its worktrees: agents, language servers, MCP servers. */
   private unload(): void {
     const { client, following } = this;
-    if (!client) return;
+    const { directories } = this.options;
+    const { folder } = directories;
+    if (!client || folder === undefined) return;
     // A worktree can be open as a folder of its own.
-    const worktrees = this.options.directories.used().filter((one) => !following?.isShared(one));
-    for (const directory of [undefined, ...worktrees])
+    for (const directory of [folder, ...directories.used()].filter((one) => !following?.isShared(one)))
       // If this fails, it is released when the server ends.
       dispose(client, directory).catch(() => undefined);
   }
@@ -186,9 +187,8 @@ export class Link implements Disposable {
   }
 }
 
-/** Makes the server release what it keeps for a directory, by default for the client's folder. */
-async function dispose(client: ServerClient, directory?: string): Promise<void> {
+/** Makes the server release what it keeps for a directory. */
+async function dispose(client: ServerClient, directory: string): Promise<void> {
   const route = { url: "/instance/dispose" } satisfies InstanceDisposeData;
-  const request = directory === undefined ? route : { ...route, directory };
-  await call(client, "POST", request, ignored, UNLOAD_TIMEOUT_MS);
+  await call(client, "POST", { ...route, directory }, ignored, UNLOAD_TIMEOUT_MS);
 }

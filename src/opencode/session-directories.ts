@@ -24,17 +24,21 @@ interface ConnectedDirectories {
  * lists what is running or waiting for a user, and sends events, for each directory separately.
  */
 export class SessionDirectories {
-  /** Undefined until it is known how the server writes it. Then every session is taken to be in the folder. */
-  private folder: string | undefined;
+  /** The folder as the server writes it. Undefined until that is known. Until then every session is taken to be in it. */
+  private own: string | undefined;
   private readonly known = new Map<string, KnownSession>();
   /** The worktrees in which something runs or has run since they were first seen. */
   private readonly worktrees = new Set<string>();
 
   constructor(private readonly connected?: ConnectedDirectories) {}
 
+  get folder(): string | undefined {
+    return this.own;
+  }
+
   /** Sets the folder, as the server writes its path. */
   setFolder(directory: string): void {
-    this.folder = directory;
+    this.own = directory;
   }
 
   /** The worktrees in which something may be running. */

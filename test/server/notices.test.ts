@@ -68,6 +68,32 @@ describe("notices to the parent", () => {
   const delivered = (window: EngineWindow, id: string): Promise<unknown> =>
     until("the delivery", () => window.engine.get(id)?.notice.state === "delivered");
 
+  it("wait while the user has undone something, which they would remove for good", async () => {
+    const window = await open();
+    const messages = async (): Promise<number> => (await storedMessages(server, parent)).length;
+    for (const [index, text] of ["Keep this.", "Undo this."].entries()) {
+      await say(script([{ text }]), "build", "m");
+      await until("the answer", async () => (await messages()) === 2 * (index + 1));
+      await until("the end of the turn", async () => !(parent in (await statuses())));
+    }
+    const undone = (await storedMessages(server, parent))[2]?.info.id;
+    const post = (path: string, body: object): Promise<Response> =>
+      server.fetch(`/session/${parent}/${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    await post("revert", { messageID: undone });
+    await until("the undo", () => window.engine.session(parent)?.undoneFrom !== undefined);
+    const id = await launch(window, { text: "Done." });
+    await ended(window, id);
+    const state = (): string | undefined => window.engine.get(id)?.notice.state;
+    assert.equal(state(), "pending");
+    await post("unrevert", {});
+    await until("the notice", () => state() === "delivered");
+    assert.equal(await messages(), 5);
+  });
+
   it("[HNT-1] [HNT-2] the hint says how to go on while others are running, and how many finished otherwise", async () => {
     const window = await open();
     const slow = await launch(window, { text: "slow", gate: "hints" });

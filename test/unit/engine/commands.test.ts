@@ -72,6 +72,15 @@ describe("Commands for tasks", () => {
       assert.equal((await launch({ batchID: "b".repeat(100) })).batchID, "b".repeat(100));
     });
 
+    it("by agents run as an agent made for tasks, even if the default is one for users", async () => {
+      await reopen({ defaultAgent: "build" });
+      assert.equal((await launch()).agent, "build");
+      const call = { launchedBy: "agent", callingAgent: "build" } as const;
+      assert.equal((await launch(call)).agent, "general");
+      await reopen({ defaultAgent: "nobody" });
+      await assert.rejects(launch(call), { code: "unknown-agent" });
+    });
+
     it("give what an agent launches no tools for tasks of its own at the last depth, and then refuse", async () => {
       await reopen({ maxDepth: 2 });
       const byAgent = { launchedBy: "agent", callingAgent: "build" } as const;

@@ -207,6 +207,26 @@ describe("A parent that is told of the end of a task", () => {
     assert.deepEqual(await notices(), []);
   });
 
+  it("isn't told while something is undone in it, which the message would remove for good", async () => {
+    const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
+    const change = (undoneFrom?: { readonly messageID: string }): void => {
+      server.put({ ...session, undoneFrom }, undefined);
+      server.emit({ type: "session-changed", session: { ...session, undoneFrom } });
+    };
+    for (const input of [{}, byAgent]) {
+      sent.length = 0;
+      change({ messageID: "msg_undone" });
+      const id = await completed(input);
+      await clock.advance(120_000);
+      assert.equal(sent.length, 0);
+      assert.equal((await notice(id)).state, "pending");
+      change();
+      await settled();
+      assert.equal(sent.length, 1);
+      assert.equal((await notice(id)).state, "delivered");
+    }
+  });
+
   it("learns how many others are still running, and how many there were", async () => {
     const [one, other] = [await launch(), await launch()];
     await finish(one);

@@ -127,6 +127,28 @@ describe("What a command changed", () => {
     assert.equal(window.engine.get(id)?.followUp, undefined);
   });
 
+  it("is, of a continued fork that never got its conversation, another fork of the same one", async () => {
+    const source = await launch(parent);
+    server.finish(source, "The answer.");
+    await settled();
+    const release = hold(server, "messages", source);
+    const fork = { sourceSessionID: source };
+    const input = { prompt: "More.", parentSessionID: parent, launchedBy: "person", fork } as const;
+    const { id } = await window.engine.launch(input);
+    const cancelling = window.engine.cancel(id);
+    release();
+    await cancelling;
+    await settled();
+    assert.equal(window.engine.get(id)?.status, "cancelled");
+    const next = await window.engine.continue(id, "And the docs.");
+    await settled();
+    const texts = (await server.messages(next.id)).map(answerText);
+    assert.deepEqual(texts.slice(0, 3), ["Work.", "The answer.", "More.\n\nAnd the docs."]);
+    assert.equal(next.forkedFrom, source);
+    await server.writeHistory(id, []);
+    await assert.rejects(window.engine.continue(id), { code: "session-gone" });
+  });
+
   it("is, of a continued task whose fork is built again after a lost connection, the message, which isn't sent twice", async () => {
     const id = await launch(parent);
     await window.engine.steer(id, "Then the docs.", { after: true });

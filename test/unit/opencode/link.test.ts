@@ -126,6 +126,8 @@ describe("The link to a server that responds", () => {
   let server: Server;
   /** What it responds with in place of OpenCode. */
   let status: number | undefined;
+  /** The folder of the next link. */
+  let folder: string;
   /** The directories that it was asked to release. */
   let released: string[];
   let link: Link;
@@ -134,6 +136,7 @@ describe("The link to a server that responds", () => {
     clock = new FakeClock();
     actions = [];
     status = undefined;
+    folder = "/work";
     released = [];
     server = createHttpServer(({ url = "", headers }, response) => {
       if (status !== undefined) return response.writeHead(status, { "content-type": "text/html" }).end("-");
@@ -143,7 +146,7 @@ describe("The link to a server that responds", () => {
       }
       if (url === "/instance/dispose")
         released.push(decodeURIComponent(String(headers["x-opencode-directory"])));
-      const answer = url.startsWith("/path") ? { directory: "/work" } : { healthy: true, version: "1.18.33" };
+      const answer = url.startsWith("/path") ? { directory: folder } : { healthy: true, version: "1.18.33" };
       response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -205,10 +208,10 @@ describe("The link to a server that responds", () => {
 
   it("doesn't release a worktree that is also open as a folder when it finishes", async () => {
     const events = new ServerEvents(clock);
+    folder = "/tree";
     await opened(true, undefined, events);
-    // In reality, this is a link whose folder it is.
-    link.add("/tree");
     const other = link;
+    folder = "/work";
     const directories = new SessionDirectories();
     directories.setFolder("/work");
     directories.use("/tree");
@@ -219,6 +222,23 @@ describe("The link to a server that responds", () => {
     await until("the releases", () => released.length === 2);
     other.dispose();
     assert.deepEqual(released.sort(), ["/another", "/work"]);
+  });
+
+  it("doesn't release its own folder when it finishes if that is a worktree in which a task of another folder works", async () => {
+    const events = new ServerEvents(clock);
+    await opened(true, undefined, events);
+    link.add("/tree");
+    const other = link;
+    folder = "/tree";
+    const directories = new SessionDirectories();
+    directories.setFolder("/tree");
+    directories.use("/another");
+    actions = [];
+    await opened(true, directories, events);
+    link.finish();
+    await until("the release", () => released.length > 0);
+    other.dispose();
+    assert.deepEqual(released, ["/another"]);
   });
 
   it("doesn't count a worktree as released if the server refuses to, and says so", async () => {
