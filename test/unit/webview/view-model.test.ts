@@ -215,7 +215,9 @@ describe("the output panel's view model", () => {
 
   it("shows what a command had printed before it was stopped", () => {
     const state = { status: "error", input: {}, error: "Tool execution aborted", start: 1, end: 2 } as const;
-    const transcript = new FakeTranscript().assistant().tool("bash", { status: "error", input: {}, error: "x", start: 1, end: 2 });
+    const transcript = new FakeTranscript()
+      .assistant()
+      .tool("bash", { status: "error", input: {}, error: "x", start: 1, end: 2 });
     const call = findTool(transcript.messages, transcript.messages[0]!.parts[0]!.id)!;
     assert.equal(toolText({ ...call, state }, ""), "Tool execution aborted");
     const stopped = { ...call, state: { ...state, partialOutput: "3 tests failed" } };
