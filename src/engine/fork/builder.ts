@@ -2,7 +2,7 @@ import { Refusal } from "../errors.ts";
 import { freshID } from "../ids.ts";
 import { ServerFailure, type EnginePorts } from "../ports.ts";
 import { sentence } from "../sentence.ts";
-import type { Message, Session, Undone } from "../server-model.ts";
+import type { AttachedFile, Message, Session, Undone } from "../server-model.ts";
 import type { ForkSettings } from "../settings.ts";
 import type { ForkRange, TaskRecord } from "../task.ts";
 import { answerText } from "../turn.ts";
@@ -11,6 +11,7 @@ import { inheritedHistory, unknownMessage, withoutUndone } from "./inherited-his
 import { planFork, type ForkPlan } from "./plan.ts";
 import { forkPreamble, type ForkFacts } from "./preamble.ts";
 import { forkPreview, type ForkPreview } from "./preview.ts";
+import { attachmentsOf } from "./tool-result.ts";
 import { TRANSCRIPT_LEGEND, transcriptText } from "./transcript-text.ts";
 
 /** How long the server may take to store a conversation as text that it has accepted, and how often to look. */
@@ -135,6 +136,7 @@ export class ForkBuilder {
       agent: task.agent,
       model: task.model,
       parts: [{ text: asText(cut.messages), synthetic: true }],
+      files: filesIn(cut.messages),
       noReply: true,
     });
     await this.storing(task.id, messageID);
@@ -215,7 +217,7 @@ export class ForkBuilder {
     const { clock, random } = this.ports;
     const created = (native[0]?.info.created ?? clock.now()) - 1;
     const messageID = freshID("msg", created, random);
-    const place = { sessionID: id, messageID, id: freshID("prt", created, random) };
+    const place = () => ({ sessionID: id, messageID, id: freshID("prt", created, random) });
     const text: Message = {
       info: {
         role: "user",
@@ -225,7 +227,10 @@ export class ForkBuilder {
         agent,
         model: model ?? lastModel([...older, ...native]),
       },
-      parts: [{ ...place, type: "text", text: asText(older), synthetic: true }],
+      parts: [
+        { ...place(), type: "text", text: asText(older), synthetic: true },
+        ...filesIn(older).map((file) => ({ ...file, ...place(), type: "file" as const })),
+      ],
     };
     return [text, ...native];
   }
@@ -240,6 +245,19 @@ function unknownSource(): Refusal {
 
 function asText(messages: readonly Message[]): string {
   return `${TRANSCRIPT_LEGEND}\n\n${transcriptText(messages)}`;
+}
+
+/** The contents that a text can only name: what users attached, and what tools returned. */
+function filesIn(messages: readonly Message[]): readonly AttachedFile[] {
+  return messages
+    .flatMap(({ info, parts }) =>
+      parts.flatMap((part): readonly AttachedFile[] => {
+        if (part.type === "tool") return attachmentsOf(part.state);
+        return part.type === "file" && info.role === "user" ? [part] : [];
+      }),
+    )
+    .filter(({ url }) => url.startsWith("data:"))
+    .map(({ url, mime, filename }) => ({ url, mime, filename }));
 }
 
 function lastModel(messages: readonly Message[]) {

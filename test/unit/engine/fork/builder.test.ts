@@ -9,7 +9,7 @@ import { ManualClock, settled } from "../../../support/manual-clock.ts";
 import { MemoryServer } from "../../../support/memory-server.ts";
 import { roughTokens } from "../../../support/rough-tokens.ts";
 import { NO_TOKENS, record } from "../builders.ts";
-import { agent, call, ids, inOrder, user, words } from "./conversation.ts";
+import { agent, call, file, ids, inOrder, user, words } from "./conversation.ts";
 
 const SOURCE = "ses_source";
 const REFUSED = new ServerFailure("POST /sync/replay", "refused", "Not today.", 400);
@@ -229,6 +229,26 @@ describe("The builder of a fork", () => {
       assert.equal(first.info.agent, "general");
       await write({}, { model: { providerID: "fake", modelID: "own" }, agent: "build" });
       assert.deepEqual([written()[0]?.info.model?.modelID, written()[0]?.info.agent], ["own", "build"]);
+    });
+
+    it("with the files of messages that become text, which is all that a model would see of them", async () => {
+      const image = { mime: "image/png", url: "data:image/png;base64,AAAA" };
+      const read = { ...image, filename: "read.png" };
+      const turns = Array.from({ length: 100 }, (_, n) => [
+        user(`u${n}`, `Question ${n}`),
+        agent(`a${n}`, {}, `Answer ${n}`),
+      ]).flat();
+      const shown = user("shown", "Build this.", file(image.mime, image.url, "shot.png"));
+      const looked = agent("looked", {}, call("c", { output: "An image.", attachments: [read] }));
+      await talk(shown, looked, ...turns);
+      const names = (): readonly (string | undefined)[] =>
+        (written()[0]?.parts ?? []).flatMap((part) => (part.type === "file" ? part.filename : []));
+      await write();
+      assert.deepEqual(names(), ["shot.png", "read.png"]);
+      await server.writeHistory(task.id, []);
+      withoutReplay();
+      await write();
+      assert.deepEqual(names(), ["shot.png", "read.png"]);
     });
 
     it("as one hidden text if the server can't write messages, or refuses these, without asking a model", async () => {
