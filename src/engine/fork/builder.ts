@@ -136,7 +136,6 @@ export class ForkBuilder {
       agent: task.agent,
       model: task.model,
       parts: [{ text: asText(cut.messages), synthetic: true }],
-      files: filesIn(cut.messages),
       noReply: true,
     });
     await this.storing(task.id, messageID);
