@@ -423,6 +423,21 @@ describe("Forks", () => {
       );
     });
 
+    it("the images of older messages that a replay hands over as text", async () => {
+      const turns = Array.from({ length: 90 }, (_, n) => [
+        user(`u${n}`, `Q ${n}`),
+        agent(`a${n}`, {}, `A ${n}`),
+      ]);
+      const picture = user("first", "Build this.", {
+        ...{ id: "prt_picture", type: "file", mime: "image/png", url: PIXEL, filename: "dot.png" },
+      } as const);
+      await forks.seed(spoken(picture, agent("seen", {}, "I see it."), ...turns.flat()));
+      await forks.forked("replay");
+      const asked = JSON.stringify(forks.model.requests.at(-1)?.messages);
+      assert.match(asked, /\[File: dot\.png, image\/png, 70 B\]/);
+      assert.ok(asked.includes(PIXEL.slice(PIXEL.indexOf(",") + 1)));
+    });
+
     it("what a command had returned before it was aborted, in any way", async () => {
       // OpenCode doesn't wait for a command that goes on for more than a moment.
       const args = { command: "trap '' TERM; echo half; while :; do sleep 0.1; done", description: "wait" };
