@@ -77,7 +77,7 @@ export class ActiveSession implements Disposable {
     const recent = await Promise.all(
       candidates.map(async ({ id }) => ({ id, messages: await this.read(id, RECENT_MESSAGES) })),
     );
-    let newest = { id: this.latest, at: 0 };
+    let newest = { id: "", at: 0 };
     for (const { id, messages } of recent) newest = later(newest, { id, at: lastWritten(messages) });
     // Where an agent has worked for long, what its user wrote is older than the newest messages.
     for (const { id, messages } of recent) {
@@ -86,7 +86,7 @@ export class ActiveSession implements Disposable {
       if (oldest && !isInSight && oldest.info.created > newest.at)
         newest = later(newest, { id, at: lastWritten(await this.read(id)) });
     }
-    this.latest = newest.id;
+    if (newest.at > 0) this.latest = newest.id;
     this.announce();
   }
 

@@ -49,12 +49,11 @@ export class Predictions {
     const works = new Map<string, Work>();
     for (const worktree of worktrees) {
       if (!(await isThere(worktree, this.folder))) continue;
-      // It has been led elsewhere, where nothing may be run.
-      if (!(await isOurs(worktree, signal))) continue;
       const { name, base } = worktree;
       const known = this.works.get(name);
       const isKnown = known?.base.commit === base && !changed.has(name);
-      const work = isKnown ? known : await readWork(worktree, signal);
+      // One that was led elsewhere isn't read: nothing may be run there.
+      const work = isKnown ? known : (await isOurs(worktree, signal)) && (await readWork(worktree, signal));
       if (work) works.set(name, work);
     }
     this.works = works;

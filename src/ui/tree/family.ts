@@ -1,5 +1,5 @@
 import type { ReadModel } from "../../engine/read-model.ts";
-import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
+import { type Child, isCleared, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 
@@ -64,6 +64,11 @@ export function runningIn(known: Pick<ReadModel, "sessions" | "child">): readonl
     const child = known.child(id);
     return child && isRunning(child) ? [child] : [];
   });
+}
+
+/** Whether a child has a row if no filter hides it. */
+export function isListed(child: Child | undefined): child is Child {
+  return child !== undefined && !isCleared(child);
 }
 
 /** The cleared tasks below a session, at any depth. */

@@ -1,10 +1,10 @@
 import * as vscode from "vscode";
 import type { TaskChange } from "../../engine/registry.ts";
-import { isRunning, type Child, type SubagentChange, isCleared } from "../../engine/subagent.ts";
+import { isRunning, type Child, type SubagentChange } from "../../engine/subagent.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
 import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
-import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf } from "./family.ts";
+import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf, isListed } from "./family.ts";
 import { EditorReads } from "./editor-reads.ts";
 import { groupItem, untilTomorrow } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
@@ -391,9 +391,4 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     }
     this.tick();
   }
-}
-
-/** Whether a child has a row if no filter hides it. */
-function isListed(child: Child | undefined): child is Child {
-  return child !== undefined && !isCleared(child);
 }

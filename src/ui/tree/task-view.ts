@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { describeFailure, type ConnectionState } from "../../engine/connection.ts";
-import { isRunning, isTask, isCleared, type Child } from "../../engine/subagent.ts";
+import { isRunning, isTask, isCleared } from "../../engine/subagent.ts";
 import type { ContextKeys } from "../context-keys.ts";
 import type { DaemonTrouble } from "../daemon-trouble.ts";
 import type { Tasks } from "../folders/all-tasks.ts";
@@ -8,7 +8,15 @@ import { type Folder, isOnDisk, type Folders } from "../folders/folders.ts";
 import { title } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
 import { badge } from "./badge.ts";
-import { batchMembers, clearedBelow, descendants, isAnswered, isFinished, waitsForUser } from "./family.ts";
+import {
+  batchMembers,
+  clearedBelow,
+  descendants,
+  isAnswered,
+  isFinished,
+  isListed,
+  waitsForUser,
+} from "./family.ts";
 import { isFiltering, type ListOptions, matches, type TaskFilter } from "./list-options.ts";
 import { BatchNode, ChildNode, FolderNode, folderOf, type Node, rowID, TaskDecorations } from "./items.ts";
 import type { Unread } from "./unread.ts";
@@ -268,7 +276,7 @@ export class TaskView implements vscode.Disposable {
     keys.set("hasTasks", children.length > 0 || (options.showsCleared && hasCleared));
     keys.set(
       "hasAnyTasks",
-      all.some((folder) => folder.known.sessions().some(({ id }) => isUncleared(known.child(id)))),
+      all.some((folder) => folder.known.sessions().some(({ id }) => isListed(known.child(id)))),
     );
     keys.set("hasCleared", hasCleared);
     keys.set(
@@ -343,10 +351,6 @@ export class TaskView implements vscode.Disposable {
         return translate(describeFailure(state.failure));
     }
   }
-}
-
-function isUncleared(child: Child | undefined): boolean {
-  return child !== undefined && !isCleared(child);
 }
 
 /** Waits a moment, and until the editor has reported what the user has done by then: it answers commands after that. */

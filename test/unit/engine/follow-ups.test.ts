@@ -58,6 +58,16 @@ describe("Follow-ups", () => {
     (await server.messages(id)).filter(({ info }) => info.role === "user");
   const texts = async (id: string): Promise<readonly string[]> => (await asked(id)).map(answerText);
 
+  /** From now on, the server can't store that a task is resumed. Returns a function that ends that. */
+  function refuseResumes(): () => void {
+    const { saveRecord } = server;
+    server.saveRecord = async (record) => {
+      if (record.status === "resumed") throw new ServerFailure("PATCH", "refused", "Disk full.", 500);
+      return saveRecord.call(server, record);
+    };
+    return () => void (server.saveRecord = saveRecord);
+  }
+
   describe("that are sent to a running task", () => {
     it("put a cleared task back into the list", async () => {
       const id = await completed();
@@ -285,16 +295,12 @@ describe("Follow-ups", () => {
     it("that couldn't be sent are logged, and sent at the next connect", async () => {
       const id = await launch();
       await window.engine.steer(id, "Then the docs.", { after: true });
-      const { saveRecord } = server;
-      server.saveRecord = async (record) => {
-        if (record.status === "resumed") throw new ServerFailure("PATCH", "refused", "Disk full.", 500);
-        return saveRecord.call(server, record);
-      };
+      const allow = refuseResumes();
       server.finish(id, "The answer.");
       await settled();
       assert.match(window.log.join("\n"), new RegExp(`Couldn't send a message to task ${shortID(id)}: `));
       assert.equal(task(id).status, "completed");
-      server.saveRecord = saveRecord;
+      allow();
       window.engine.disconnect();
       await window.engine.connect();
       await settled();
@@ -304,14 +310,10 @@ describe("Follow-ups", () => {
     it("don't count as running once their task is cleared", async () => {
       const [id, sibling] = [await launch(), await launch()];
       await window.engine.steer(id, "Then the docs.", { after: true });
-      const { saveRecord } = server;
-      server.saveRecord = async (record) => {
-        if (record.status === "resumed") throw new ServerFailure("PATCH", "refused", "Disk full.", 500);
-        return saveRecord.call(server, record);
-      };
+      const allow = refuseResumes();
       server.finish(id, "The answer.");
       await settled();
-      server.saveRecord = saveRecord;
+      allow();
       await window.engine.clear(id);
       window.engine.disconnect();
       await window.engine.connect();
