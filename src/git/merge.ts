@@ -34,19 +34,25 @@ interface Stages {
 
 const LINK = "120000";
 
+/** The environment variable with the merge driver. */
+const DRIVER = "ASYNC_AGENTS_MERGE_DRIVER";
+
 /** Merges without touching files, index or references. */
 export async function mergeTrees(directory: string, sides: Sides, signal?: AbortSignal): Promise<Merge> {
-  const [mine, agents] = (await Promise.all(
-    [sides.mine, sides.agents].map((tree) => commitTree(directory, `${tree}^{tree}`, [sides.base], signal)),
-  )) as [string, string];
+  const [drivers, mine, agents] = await Promise.all([
+    ownDrivers(directory, signal),
+    commitTree(directory, `${sides.mine}^{tree}`, [sides.base], signal),
+    commitTree(directory, `${sides.agents}^{tree}`, [sides.base], signal),
+  ]);
   const { stdout } = await askGit(
     directory,
     [
+      ...drivers.map((name) => `--config-env=${name}=${DRIVER}`),
       // A file that one side adds to a folder that the other side renamed stays where it was added.
       ...["-c", "merge.renames=true", "-c", "merge.directoryRenames=false"],
       ...["merge-tree", "--write-tree", "-z", "--no-messages", mine, agents],
     ],
-    { signal, accept: [1] },
+    { env: { [DRIVER]: asText(mine, agents) }, signal, accept: [1] },
   );
   const [tree = "", ...entries] = parts(stdout);
   const byPath = new Map<string, Stages>();
@@ -63,6 +69,21 @@ export async function mergeTrees(directory: string, sides: Sides, signal?: Abort
   }
   const conflicts = new Map([...byPath].map(([path, stages]) => [path, conflicting(stages)]));
   return { tree, conflicts, moved, commits: { mine, agents } };
+}
+
+/** The merge drivers of the user's configuration. They may run anything, and take one side without a word. */
+async function ownDrivers(directory: string, signal?: AbortSignal): Promise<readonly string[]> {
+  const { stdout } = await askGit(
+    directory,
+    ["config", "-z", "--name-only", "--get-regexp", "^merge\\..*\\.driver$"],
+    { signal, accept: [1] },
+  );
+  return parts(stdout);
+}
+
+/** A merge driver that does what Git does without one. A file that isn't text is in conflict, too. */
+function asText(mine: string, agents: string): string {
+  return `git merge-file --marker-size=%L -L ${mine} -L base -L ${agents} %A %O %B || exit 1`;
 }
 
 /** Git appends the commit to the name of a file that is in the way of another. */

@@ -6,11 +6,11 @@ import { Segmenter } from "./segmenter.ts";
 
 type Drawing = Pick<Context, "markdown" | "images">;
 
-/** Growing Markdown in one element; what is already rendered stays. */
+/** Growing Markdown in one element; what is rendered and hasn't changed stays. */
 export class MarkdownFlow {
   private text = "";
   private segments = new Segmenter();
-  private rendered = "";
+  private rendered: string[] = [];
 
   constructor(
     private readonly element: HTMLElement,
@@ -21,17 +21,17 @@ export class MarkdownFlow {
     if (!text.startsWith(this.text)) {
       this.segments = new Segmenter();
       this.text = "";
+      this.rendered = [];
       this.element.replaceChildren();
     }
     this.segments.append(text.slice(this.text.length));
     this.text = text;
-    const { children } = this.element;
-    for (let index = Math.max(0, children.length - 1); index < this.segments.count; index++) {
+    for (let index = 0; index < this.segments.count; index++) {
       const segment = this.segments.segment(index);
-      const block = children[index] ?? this.element.appendChild(document.createElement("div"));
-      if (index === children.length - 1 && segment === this.rendered) continue;
+      if (segment === this.rendered[index]) continue;
+      const block = this.element.children[index] ?? this.element.appendChild(document.createElement("div"));
       renderMarkdown(block, segment, this.context);
-      this.rendered = segment;
+      this.rendered[index] = segment;
     }
   }
 }

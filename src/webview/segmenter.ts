@@ -1,3 +1,6 @@
+import { isSafeLink } from "../protocol/output-guard.ts";
+import { linkedFile } from "./file-links.ts";
+
 /** A segment with this many characters ends at the next boundary between blocks. */
 const ENOUGH = 1_200;
 /** A segment with this many characters ends at the next line, even within a block. */
@@ -14,12 +17,29 @@ interface Fence {
   readonly opening: string;
 }
 
+interface Closed {
+  readonly text: string;
+  /** Names in brackets, which may be those of links. */
+  readonly names: readonly string[];
+}
+
+/** The address of links, apart from them, such as `[1]: https://example.com`. */
+interface Definition {
+  readonly name: string;
+  readonly line: string;
+}
+
 /**
  * Splits growing Markdown into segments that can be rendered separately: only the last one still changes, and none is
- * long. Segments end between blocks; a very long block is cut between lines (code stays code on both sides).
+ * long. Segments end between blocks; a very long block is cut between lines (code stays code on both sides). Addresses
+ * that another segment gives to a segment's links are repeated at its end, where they aren't seen.
  */
 export class Segmenter {
-  private readonly closed: string[] = [];
+  private readonly closed: Closed[] = [];
+  /** By name. */
+  private readonly definitions = new Map<string, Definition>();
+  /** In the first incomplete line. */
+  private lastDefinition: Definition | undefined;
   private open = "";
   /** The start of the first incomplete line in `open`. */
   private lineStart = 0;
@@ -31,7 +51,9 @@ export class Segmenter {
   }
 
   segment(index: number): string {
-    return this.closed[index] ?? this.open;
+    const closed = this.closed[index];
+    if (closed) return closed.text + this.addressesFor(closed);
+    return this.fence ? this.open : this.open + this.addressesFor(withNames(this.open));
   }
 
   append(text: string): void {
@@ -42,6 +64,7 @@ export class Segmenter {
       this.takeLine(this.open.slice(this.lineStart, newline), newline + 1);
     }
     while (this.open.length - this.lineStart > 2 * TOO_MUCH) this.cutWithinLine();
+    this.lastDefinition = this.fence ? undefined : definedBy(this.open.slice(this.lineStart));
   }
 
   /** Processes a complete line; `end` is where the next one starts. */
@@ -50,6 +73,9 @@ export class Segmenter {
       this.close(this.lineStart);
       end = line.length + 1;
     }
+    const definition = this.fence ? undefined : definedBy(line);
+    if (definition && !this.definitions.has(definition.name))
+      this.definitions.set(definition.name, definition);
     this.lineStart = end;
     this.afterBlank = line.trim() === "";
     this.fence = this.fence ? afterLine(this.fence, line) : openedBy(line);
@@ -76,11 +102,36 @@ export class Segmenter {
   }
 
   private close(end: number): void {
-    this.closed.push(this.open.slice(0, end));
+    this.closed.push(withNames(this.open.slice(0, end)));
     this.open = this.open.slice(end);
     this.lineStart = 0;
     this.afterBlank = false;
   }
+
+  private addressesFor({ text, names }: Closed): string {
+    const lines = names
+      .map((name) => this.definition(name)?.line)
+      .filter((line) => line !== undefined && !text.includes(line));
+    return lines.length === 0 ? "" : `\n\n${lines.join("\n")}`;
+  }
+
+  private definition(name: string): Definition | undefined {
+    const last = this.lastDefinition;
+    return this.definitions.get(name) ?? (last?.name === name ? last : undefined);
+  }
+}
+
+function withNames(text: string): Closed {
+  const names = Array.from(text.matchAll(/\[[^[\]]+\]/g), ([name]) => name.toLowerCase());
+  return { text, names: [...new Set(names)] };
+}
+
+function definedBy(line: string): Definition | undefined {
+  const [, name, address] =
+    /^ {0,3}(\[[^[\]]+\]):\s+(\S+)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*$/.exec(line) ?? [];
+  const url = address?.replace(/^<(.*)>$/, "$1");
+  if (name === undefined || url === undefined) return undefined;
+  return isSafeLink(url) || linkedFile(url) !== undefined ? { name: name.toLowerCase(), line } : undefined;
 }
 
 /** Whether the line, following a blank one, starts a new block that isn't part of a list. */

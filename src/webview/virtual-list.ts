@@ -11,6 +11,12 @@ export interface ReadingPosition {
   readonly top: number;
 }
 
+/** What stays in place during a layout. */
+interface Anchor extends ReadingPosition {
+  /** Below the top of a row that begins above the view: the first element that begins in it. */
+  readonly inner?: { readonly path: readonly number[]; readonly top: number } | undefined;
+}
+
 /** How much is rendered above and below the visible part, as a multiple of the view's height. */
 const MARGIN = 0.75;
 /** Milliseconds of each frame for rows that aren't visible yet. */
@@ -156,7 +162,7 @@ export class VirtualList implements ConversationObserver {
     if (view === 0) return;
     // The layout may run before the scroll event.
     this.noticeScroll();
-    const anchor = this.isFollowing ? undefined : (this.wanted ?? this.firstSeen());
+    const anchor = this.isFollowing ? undefined : (this.wanted ?? this.anchor());
     for (const row of this.changed) {
       const element = this.elements.get(row);
       if (element) this.renderer.update(row, element);
@@ -181,7 +187,7 @@ export class VirtualList implements ConversationObserver {
     for (let missing = wanted - height; missing > 0 && this.first > 0;) missing -= this.mountPrevious();
   }
 
-  private mountAround(view: number, anchor: ReadingPosition | undefined): void {
+  private mountAround(view: number, anchor: Anchor | undefined): void {
     const margin = view * MARGIN;
     if (this.wanted && !this.elements.has(this.wanted.row)) {
       this.jumpTo(this.rows.indexOf(this.wanted.row));
@@ -290,9 +296,34 @@ export class VirtualList implements ConversationObserver {
     this.spaceBelow.style.height = `${this.last === this.rows.length ? 0 : Math.max(0, this.below)}px`;
   }
 
-  private keepInPlace(anchor: ReadingPosition | undefined): void {
+  private keepInPlace(anchor: Anchor | undefined): void {
     const element = anchor && this.elements.get(anchor.row);
-    if (element) this.scroller.scrollTop += offsetOf(element, this.scroller) - anchor.top;
+    if (!element) return;
+    const inner = anchor.inner && descendant(element, anchor.inner.path);
+    const [kept, top] = inner ? [inner, anchor.inner.top] : [element, anchor.top];
+    this.scroller.scrollTop += offsetOf(kept, this.scroller) - top;
+  }
+
+  private anchor(): Anchor | undefined {
+    const seen = this.firstSeen();
+    return (
+      seen && { ...seen, inner: seen.top < 0 ? this.innerAnchor(this.elements.get(seen.row)!) : undefined }
+    );
+  }
+
+  private innerAnchor(row: Element): Anchor["inner"] {
+    const viewTop = this.scroller.getBoundingClientRect().top;
+    const path: number[] = [];
+    let element = row;
+    while (offsetOf(element, this.scroller) < 0) {
+      const index = [...element.children].findIndex(
+        (child) => child.getBoundingClientRect().bottom > viewTop,
+      );
+      if (index < 0) break;
+      path.push(index);
+      element = element.children[index]!;
+    }
+    return { path, top: offsetOf(element, this.scroller) };
   }
 
   /** The row at the top of the view. If the reader has just scrolled there, it may not be in the page yet. */
@@ -328,7 +359,12 @@ function heightOf(rows: readonly Row[]): number {
   return rows.reduce((sum, row) => sum + row.height, 0);
 }
 
+/** Where the path leads: the index of a child at each level. */
+function descendant(element: Element, path: readonly number[]): Element | undefined {
+  return path.reduce<Element | undefined>((parent, index) => parent?.children[index], element);
+}
+
 /** The distance of the element's top from the top of the view. */
-function offsetOf(element: HTMLElement, scroller: HTMLElement): number {
+function offsetOf(element: Element, scroller: Element): number {
   return element.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
 }

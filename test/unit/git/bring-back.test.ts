@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
 import { planBringBack } from "../../../src/git/bring-back.ts";
@@ -7,6 +7,7 @@ import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree } from "../../../src/git/make-worktree.ts";
 import { changesOf, contents, type Which } from "../../../src/git/plan-contents.ts";
 import { writeBack } from "../../../src/git/write-back.ts";
+import { tempDir } from "../../support/temp.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
 
@@ -574,6 +575,40 @@ describe("Bringing back", () => {
     assert.equal(repository.read("a.up"), "LOUD\nAND CLEAR\n");
     // The target of a link is no text that Git would filter.
     assert.equal(filesOf(repository.root)["link.up"], "link a.up");
+  });
+
+  it("merges as text where the user has a merge driver, which could run anything and take a side in silence", async () => {
+    const mark = join(tempDir("driver"), "ran");
+    const repository = new ARepository(
+      "merge.ours.driver=true",
+      `merge.Touch.X.driver=touch '${mark}'`,
+    ).commit({
+      ".gitattributes": "*.lock merge=ours\n*.bin merge=Touch.X\n*.json merge=Touch.X\n",
+      "a.lock": LINES,
+      "b.json": LINES,
+      "c.bin": Buffer.from([0, 1, 2]),
+    });
+    const { worktree, plan } = await workOn(repository);
+    repository.write({
+      "a.lock": LINES.replace("two", "MINE"),
+      "b.json": LINES.replace("two", "MINE"),
+      "c.bin": Buffer.from([0, 1, 3]),
+    });
+    writeFiles(worktree, {
+      "a.lock": LINES.replace("two", "THEIRS"),
+      "b.json": LINES.replace("six", "THEIRS"),
+      "c.bin": Buffer.from([0, 1, 4]),
+    });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), {
+      "a.lock": "modified, +1 -1, conflict: content",
+      "b.json": "modified, +1 -1",
+      "c.bin": "modified, +0 -0, binary, conflict: content",
+    });
+    await take(planned, { "a.lock": "markers", "b.json": "merged" });
+    assert.ok(repository.read("a.lock").includes("<<<<<<< Your changes\nMINE\n=======\nTHEIRS\n>>>>>>>"));
+    assert.equal(repository.read("b.json"), LINES.replace("two", "MINE").replace("six", "THEIRS"));
+    assert.ok(!existsSync(mark));
   });
 
   it("works before the first commit", async () => {

@@ -286,6 +286,27 @@ describe("reading the output panel", () => {
     }
   });
 
+  it("links to an address that a long answer, or long reasoning, has at its end", async () => {
+    const text = `See [the docs][1].\n\n${WORDS}\n\n${WORDS}\n\nEnd.\n\n`;
+    const transcript = new FakeTranscript()
+      .user("Go")
+      .assistant()
+      .reasoning(`${text}[1]: https://a.test/why`);
+    await open(transcript.text(text));
+    await panel.page.keyboard.press("Home");
+    const thought = panel.page.locator(".line", { hasText: "Thought" });
+    await thought.click();
+    const link = panel.page.getByRole("link", { name: "the docs" });
+    const leadsTo = (url: string): Promise<unknown> =>
+      until(url, async () => (await link.getAttribute("href")) === url);
+    await leadsTo("https://a.test/why");
+    await thought.click();
+    await until("the answer", async () => (await link.count()) === 0);
+    transcript.stream("[1]: https://a.test/docs");
+    await leadsTo("https://a.test/docs");
+    assert.equal(await panel.page.getByText("a.test").count(), 0);
+  });
+
   describe("images of the workspace", () => {
     /** A real image of the type that the browser draws: 300 by 200 pixels. */
     const picture = (color: string): Promise<string> =>
@@ -377,24 +398,29 @@ describe("reading the output panel", () => {
       assert.deepEqual(panel.strayRequests, []);
     });
 
-    it("don't move what the reader sees when they appear above it", async () => {
-      let show = (): void => undefined;
-      const shown = new Promise<void>((resolve) => (show = resolve));
-      const image = () => shown.then(() => picture("teal"));
-      const transcript = new FakeTranscript().user("Draw").assistant();
-      transcript.text("![A](a.png)").text("Here").text(WORDS).text(WORDS);
-      await open(transcript, { image });
-      await panel.page.keyboard.press("Home");
-      const here = panel.page.getByText("Here", { exact: true });
-      await here.waitFor();
-      const top = async (): Promise<number> => (await here.boundingBox())?.y ?? NaN;
-      const scroller = panel.page.locator(".scroller");
-      await scroller.evaluate((element, by) => (element.scrollTop += by), (await top()) - 90);
-      await until("the row at the top", async () => (await top()) < 130);
-      const before = await top();
-      show();
-      await until("the image", async () => (await panel.page.locator("img").count()) === 1);
-      assert.ok(Math.abs((await top()) - before) < 2, `${before} became ${await top()}`);
+    it("don't move what the reader sees when they appear above it, also within one answer", async () => {
+      for (const separate of [true, false]) {
+        let show = (): void => undefined;
+        const shown = new Promise<void>((resolve) => (show = resolve));
+        const image = () => shown.then(() => picture("teal"));
+        const transcript = new FakeTranscript().user("Draw").assistant();
+        if (separate) transcript.text("![A](a.png)").text("Here");
+        else transcript.text("Look:\n\n![A](a.png)\n\nHere\n\nEnd");
+        transcript.text(WORDS).text(WORDS);
+        await open(transcript, { image });
+        await panel.page.keyboard.press("Home");
+        const here = panel.page.getByText("Here", { exact: true });
+        await here.waitFor();
+        const top = async (): Promise<number> => (await here.boundingBox())?.y ?? NaN;
+        const scroller = panel.page.locator(".scroller");
+        await scroller.evaluate((element, by) => (element.scrollTop += by), (await top()) - 90);
+        await until("the row at the top", async () => (await top()) < 130);
+        const before = await top();
+        show();
+        await until("the image", async () => (await panel.page.locator("img").count()) === 1);
+        assert.ok(Math.abs((await top()) - before) < 2, `${before} became ${await top()}`);
+        if (separate) await panel.close();
+      }
     });
   });
 

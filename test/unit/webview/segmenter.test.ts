@@ -64,6 +64,30 @@ describe("Segmenter", () => {
     for (const part of parts) assert.doesNotMatch(part, /\p{Surrogate}/u);
   });
 
+  it("gives a segment the addresses of its links that another segment defines, also before the text is complete", () => {
+    const first = `See [the docs][1], [Guide] and [other][2]. ${paragraph}`;
+    const second = `${paragraph}`;
+    const links = "[1]: https://a.test/docs 'Docs'\n [guide]: <docs/guide.md>\n";
+    assert.deepEqual(segments(first + second + links), [
+      `${first}\n\n[1]: https://a.test/docs 'Docs'\n [guide]: <docs/guide.md>`,
+      second,
+      links,
+    ]);
+    const last = "[2]: https://b.test";
+    assert.ok(segments(first, second + links + last)[0]?.endsWith(`guide.md>\n${last}`));
+    assert.equal(segments(first, second, links, "[2]: javascript:b")[0]?.includes("javascript"), false);
+    assert.deepEqual(segments(links, paragraph, first), [
+      links + paragraph,
+      `${first}\n\n${links.trimEnd()}`,
+    ]);
+  });
+
+  it("takes nothing in code for an address, and adds none to code", () => {
+    const code = `\`\`\`\n${"x[1]\n".repeat(300)}[1]: https://a.test\n`;
+    assert.deepEqual(segments(`[a][1] ${paragraph}${code}`), [`[a][1] ${paragraph}`, code]);
+    assert.deepEqual(segments(`[1]: https://a.test\n\n${paragraph}\`\`\`\nx[1]\n`).at(-1), "```\nx[1]\n");
+  });
+
   it("gives the same segments however the text is divided on arrival", () => {
     const block = fc.constantFrom(
       paragraph,
@@ -74,6 +98,8 @@ describe("Segmenter", () => {
       "    indented\n",
       "~~~\n",
       "text",
+      "[a][1]",
+      "[1]: https://a.test",
     );
     fc.assert(
       fc.property(
