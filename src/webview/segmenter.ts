@@ -3,7 +3,10 @@ import { linkedFile } from "./file-links.ts";
 
 /** A segment with this many characters ends at the next boundary between blocks. */
 const ENOUGH = 1_200;
-/** A segment with this many characters ends at the next line, even within a block. */
+/**
+ * A segment with this many characters ends before the next line that isn't indented, even within a block; with twice as
+ * many, before any line.
+ */
 const TOO_MUCH = 8_000;
 /** The limit within code, which is cheap to lay out and should be copied as a whole. */
 const TOO_MUCH_CODE = 32_000;
@@ -31,8 +34,8 @@ interface Definition {
 
 /**
  * Splits growing Markdown into segments that can be rendered separately: only the last one still changes, and none is
- * long. Segments end between blocks; a very long block is cut between lines (code stays code on both sides). Addresses
- * that another segment gives to a segment's links are repeated at its end, where they aren't seen.
+ * long. Segments end between blocks; a very long block is cut between lines (code stays code on both sides, and a table
+ * a table). Addresses that another segment gives to a segment's links are repeated at its end, where they aren't seen.
  */
 export class Segmenter {
   private readonly closed: Closed[] = [];
@@ -69,9 +72,11 @@ export class Segmenter {
 
   /** Processes a complete line; `end` is where the next one starts. */
   private takeLine(line: string, end: number): void {
-    if (!this.fence && this.afterBlank && this.lineStart >= ENOUGH && startsBlock(line)) {
+    if (!this.fence && this.endsBefore(line)) {
+      const head = tableHead(this.open.slice(0, this.lineStart), line);
       this.close(this.lineStart);
-      end = line.length + 1;
+      this.open = head + this.open;
+      end = head.length + line.length + 1;
     }
     const definition = this.fence ? undefined : definedBy(line);
     if (definition && !this.definitions.has(definition.name))
@@ -80,11 +85,15 @@ export class Segmenter {
     this.afterBlank = line.trim() === "";
     this.fence = this.fence ? afterLine(this.fence, line) : openedBy(line);
     const { fence } = this;
-    if (end < (fence ? TOO_MUCH_CODE : TOO_MUCH)) return;
-    if (fence)
-      this.open = `${this.open.slice(0, end)}${closing(fence)}\n${fence.opening}\n${this.open.slice(end)}`;
-    this.close(fence ? end + closing(fence).length + 1 : end);
-    this.lineStart = fence ? fence.opening.length + 1 : 0;
+    if (!fence || end < TOO_MUCH_CODE) return;
+    this.open = `${this.open.slice(0, end)}${closing(fence)}\n${fence.opening}\n${this.open.slice(end)}`;
+    this.close(end + closing(fence).length + 1);
+    this.lineStart = fence.opening.length + 1;
+  }
+
+  private endsBefore(line: string): boolean {
+    if (this.afterBlank && this.lineStart >= ENOUGH && startsBlock(line)) return true;
+    return this.lineStart >= TOO_MUCH && (/^\S/.test(line) || this.lineStart >= 2 * TOO_MUCH);
   }
 
   private cutWithinLine(): void {
@@ -137,6 +146,15 @@ function definedBy(line: string): Definition | undefined {
 /** Whether the line, following a blank one, starts a new block that isn't part of a list. */
 function startsBlock(line: string): boolean {
   return line.trim() !== "" && !/^(?:\s{2,}|\t|\s*(?:[-*+]|\d{1,9}[.)])\s)/.test(line);
+}
+
+/** The lines that a table begins with, if the line goes on with it. They are repeated where it is cut. */
+function tableHead(before: string, line: string): string {
+  if (!line.includes("|")) return "";
+  const rows = before.slice(before.lastIndexOf("\n\n") + 2).split("\n");
+  const at = rows.findLastIndex((row) => /^[\s|:-]+$/.test(row) && row.includes("|") && row.includes("-"));
+  const head = at < 1 ? "" : `${rows[at - 1]}\n${rows[at]}\n`;
+  return head.length < ENOUGH ? head : "";
 }
 
 /** The fence may be the first line of a list item. */

@@ -57,6 +57,27 @@ describe("Segmenter", () => {
     assert.equal((first + second).match(/const a = 1;/g)?.length, 3_000);
   });
 
+  it("repeats the head of a very long table where that is split", () => {
+    const head = "| Name | Size |\n|:-----|-----:|\n";
+    const rows = Array.from({ length: 700 }, (_, index) => `| file ${index} | ${index * 7} |\n`);
+    const parts = segments(`Sizes:\n${head}${rows.join("")}\nEnd | of it\n`);
+    assert.deepEqual(parts.slice(2), ["End | of it\n"]);
+    assert.ok(parts[0]?.startsWith(`Sizes:\n${head}| file 0 |`));
+    assert.match(parts[1] ?? "", /^\| Name \| Size \|\n\|:-----\|-----:\|\n\| file \d+ \| \d+ \|\n/);
+    assert.equal(
+      parts.join("").replace(head, "").replace(head, ""),
+      `Sizes:\n${rows.join("")}\nEnd | of it\n`,
+    );
+  });
+
+  it("splits a very long list before an item that isn't nested, as far as there is one", () => {
+    const item = (length: number): string => `- item\n${"    - nested\n".repeat(length)}`;
+    assert.deepEqual(segments(item(700) + item(10)), [item(700), item(10)]);
+    const parts = segments(item(3_000));
+    assert.equal(parts.join(""), item(3_000));
+    assert.ok(parts.length > 1 && parts.every(({ length }) => length < 17_000));
+  });
+
   it("splits an endless line, but not within a character", () => {
     const parts = segments("x" + "😀".repeat(30_000));
     assert.ok(parts.length > 3);
