@@ -33,7 +33,9 @@ class WritableBox {
   readonly onDidChangeValue = this.changed.event;
   readonly onDidAccept = this.accepted.event;
   readonly onDidHide = this.hidden.event;
-  readonly onDidTriggerButton = new vscode.EventEmitter<vscode.QuickInputButton>().event;
+  private readonly triggered = new vscode.EventEmitter<vscode.QuickInputButton>();
+  readonly onDidTriggerButton = this.triggered.event;
+  buttons: readonly vscode.QuickInputButton[] = [];
   value = "";
 
   write(text: string): void {
@@ -43,6 +45,10 @@ class WritableBox {
 
   accept(): void {
     this.accepted.fire();
+  }
+
+  press(tooltip: string): void {
+    this.triggered.fire(this.buttons.find((button) => button.tooltip === tooltip)!);
   }
 
   show(): void {}
@@ -218,8 +224,10 @@ describe("a question with several answers", () => {
   });
 });
 
-/** A list whose first row is selected as soon as there is one. */
+/** A list of which a row is selected as soon as there is one: the first with the text, otherwise the first. */
 class TakingList {
+  constructor(private readonly wanted?: string) {}
+
   private readonly accepted = new vscode.EventEmitter<void>();
   private readonly hidden = new vscode.EventEmitter<void>();
   readonly onDidAccept = this.accepted.event;
@@ -230,7 +238,8 @@ class TakingList {
   selectedItems: readonly vscode.QuickPickItem[] = [];
 
   set items(items: readonly vscode.QuickPickItem[]) {
-    this.selectedItems = items.slice(0, 1);
+    const found = items.filter(({ label }) => this.wanted !== undefined && label.includes(this.wanted));
+    this.selectedItems = [...found, ...items].slice(0, 1);
     setImmediate(() => this.accepted.fire());
   }
 
@@ -260,9 +269,10 @@ describe("a prompt that is being sent", () => {
     const folder = {
       connector: { ensureConnected: async () => undefined },
       name: "api",
+      uri: vscode.Uri.file("/work/api"),
       settings: { engine: () => ({ isolation: NO_ISOLATION }) },
       session: { ensure: async () => "ses_parent" },
-      calls: { agents: async () => [{ name: "general" }], launch: onItsWay },
+      calls: { agents: async () => [{ name: "general" }], models: async () => [], launch: onItsWay },
     };
     return {
       folders: { opened: Promise.resolve(), all: [folder], current: folder, of: () => folder },
@@ -327,6 +337,25 @@ describe("a prompt that is being sent", () => {
       boxes[3]?.hide();
       await third;
     });
+
+  it("opens in an editor if it is refused and has several lines, which the box can't have", async () => {
+    take = nothing;
+    memory.keepPrompts(["Check it:\nall of it"]);
+    vscode.window.createQuickPick = (() => new TakingList("Check it")) as unknown as typeof createQuickPick;
+    const opened: string[] = [];
+    const asking = launchAsking({
+      ...context(),
+      promptEditors: { open: async (_about: unknown, text: string) => void opened.push(text) },
+    } as unknown as CommandContext);
+    const box = await shown(1);
+    box.write("Focus on login.");
+    box.press("Templates and Recent Prompts");
+    await until("the prompt on its way", () => take !== nothing);
+    refuse(new Error("The server is gone."));
+    await asking;
+    assert.deepEqual(opened, ["Focus on login.\n\nCheck it:\nall of it"]);
+    assert.equal(boxes.length, 1);
+  });
 });
 
 describe("Always Allow for a permission", () => {
@@ -375,6 +404,47 @@ describe("Always Allow for a permission", () => {
         offered,
       );
     });
+});
+
+describe("a permission for a call of a tool", () => {
+  const { showWarningMessage } = vscode.window;
+  const ask = { type: "permission", id: "per_1", sessionID: "ses_1", always: [] } as const;
+
+  afterEach(() => Object.assign(vscode.window, { showWarningMessage }));
+
+  /** The buttons of the notification. */
+  async function buttons(
+    asked: Parameters<typeof inWords>[0],
+    input?: Record<string, unknown>,
+  ): Promise<string[]> {
+    const open = {
+      child: { agent: "build", description: "Ship" } as Child,
+      request: inWords(asked, "/work"),
+    };
+    const context = {
+      known: {
+        openRequests: () => [open],
+        explainRequest: () => Promise.resolve(inWords(asked, "/work", input)),
+      },
+    } as unknown as FlowContext;
+    const shown: string[] = [];
+    vscode.window.showWarningMessage = async (_text: string, ...items: unknown[]) =>
+      void shown.push(...(items as vscode.MessageItem[]).map(({ title }) => title));
+    await showRequest(context, open);
+    return shown;
+  }
+
+  it("can't be allowed from a notification that doesn't show the call's input", async () => {
+    const asked = { ...ask, permission: "github_delete_file", patterns: ["*"], metadata: {} };
+    assert.deepEqual(await buttons(asked, { path: "src/index.ts" }), ["Reject", "More…"]);
+    assert.deepEqual(await buttons(asked, {}), ["Allow Once", "Reject", "More…"]);
+    for (const all of [
+      { permission: "bash", patterns: ["ls -l", "cat a"], metadata: { command: "ls -l && cat a" } },
+      { permission: "read", patterns: ["/work/a.ts", "/work/b.ts"], metadata: {} },
+      { permission: "doom_loop", patterns: ["bash"], metadata: { tool: "bash", input: { command: "a b" } } },
+    ])
+      assert.deepEqual(await buttons({ ...ask, ...all }), ["Allow Once", "Reject", "More…"], all.permission);
+  });
 });
 
 describe("a permission whose reason the server takes long to tell", () => {

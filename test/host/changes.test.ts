@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { FileContent, SessionChanges } from "../../src/engine/server-model.ts";
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
-import { CHANGE_SCHEME, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
+import { CHANGE_SCHEME, resourcePath, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
 import { showChanges } from "../../src/ui/changes/changes-view.ts";
 import type { ReviewContext } from "../../src/ui/commands/command.ts";
 import { compareChanges } from "../../src/ui/commands/review.ts";
@@ -186,6 +186,48 @@ describe("changes in the extension host", () => {
     assert.equal(await textOf(id, "again.txt"), "written\n");
     assert.match(await textOf(id, "other.txt"), /no longer has a change/);
     assert.match(await textOf("ses_none", "again.txt"), /Task ses_none doesn't exist/);
+  });
+
+  it("knows a document by the path that the editor's conditions use, also on Windows", () => {
+    const side = { scheme: CHANGE_SCHEME, path: "/src/a.ts", fsPath: "\\src\\a.ts" };
+    assert.equal(resourcePath(side), "/src/a.ts");
+    const real = { scheme: "file", path: "/c:/src/a.ts", fsPath: "c:\\src\\a.ts" };
+    assert.equal(resourcePath(real), "c:\\src\\a.ts");
+  });
+
+  it("compares no files of different folders that have the same path, nor what one task did twice", async () => {
+    const { asRelativePath, getWorkspaceFolder } = vscode.workspace;
+    const { showInformationMessage } = vscode.window;
+    const told: string[] = [];
+    const tasks = ["ses_api", "ses_web"].map((id): Task => ({ ...task, id, status: "completed" }));
+    const changed = (path: string) => ({ ...change("", absent, text("{}\n")), path });
+    const context = {
+      known: { child: (id: string) => tasks.find((each) => each.id === id) },
+      review: async () => ({
+        read: async ({ id }: Task) => ({
+          files:
+            id === "ses_api"
+              ? [changed("/api/package.json")]
+              : ["/web/package.json", "/more/package.json"].map(changed),
+          hasSnapshots: true,
+        }),
+      }),
+    } as unknown as ReviewContext;
+    Object.assign(vscode.window, {
+      showInformationMessage: async (message: string) => void told.push(message),
+    });
+    Object.assign(vscode.workspace, {
+      asRelativePath: () => "package.json",
+      getWorkspaceFolder: ({ path }: vscode.Uri) => ({ uri: vscode.Uri.file(path.split("/")[1] ?? "") }),
+    });
+    try {
+      const rows = tasks.map(({ id }) => new ChildNode(id));
+      await compareChanges(context, rows[0], rows);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage });
+      Object.assign(vscode.workspace, { asRelativePath, getWorkspaceFolder });
+    }
+    assert.deepEqual(told, ["No file was changed by more than one of these tasks."]);
   });
 
   it("compares nothing, and says nothing, if reading the changes to compare is cancelled", async () => {

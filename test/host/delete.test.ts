@@ -16,6 +16,8 @@ describe("deleting a cleared task that holds work in a worktree", () => {
   /** The buttons that the user takes. */
   let taken: readonly string[];
   let task: Task;
+  /** A subtask of it. */
+  let below: Task | undefined;
   let done: string[];
 
   const folder = {
@@ -30,7 +32,12 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     },
   };
   const context = {
-    known: { child: () => task, folderOf: () => folder },
+    known: {
+      child: (id: string) => (id === task.id ? task : below),
+      children: (id: string) => (below && id === task.id ? [below] : []),
+      cleared: () => [],
+      folderOf: () => folder,
+    },
     folders: { of: () => folder, opened: Promise.resolve(), all: [folder], current: folder },
     tasks: {
       clear: async (_: string, how: object) => void done.push(`delete ${JSON.stringify(how)}`),
@@ -38,7 +45,7 @@ describe("deleting a cleared task that holds work in a worktree", () => {
   } as unknown as TaskContext;
 
   beforeEach(() => {
-    [asked, taken, done] = [[], [], []];
+    [asked, taken, done, below] = [[], [], [], undefined];
     const worktree = { name: "port", directory: tempDir("worktree"), base: "0".repeat(40) };
     task = record({ description: "Port", status: "completed", clearedAt: 2, worktree }) as Task;
     vscode.window.showWarningMessage = async (text: string, options: unknown, ...buttons: unknown[]) => {
@@ -80,7 +87,7 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     const there = { ...folder, calls: { ...folder.calls, discardWorktree } };
     const both = {
       ...context,
-      known: { child: (id: string) => tasks.get(id), folderOf: () => there },
+      known: { ...context.known, child: (id: string) => tasks.get(id), folderOf: () => there },
       folders: { ...context.folders, of: () => there, all: [there], current: there },
     } as unknown as TaskContext;
     try {
@@ -91,6 +98,31 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     }
     assert.deepEqual(told, ['Discarded the work of "ses_1".']);
     assert.deepEqual(done, []);
+  });
+
+  it("offers to undo what was discarded if the task can't be deleted", async () => {
+    const { showInformationMessage, showErrorMessage } = vscode.window;
+    const told: string[] = [];
+    const tell = async (text: string) => void told.push(text);
+    Object.assign(vscode.window, { showInformationMessage: tell, showErrorMessage: tell });
+    taken = ["Delete", "Discard"];
+    const tasks = { clear: async () => Promise.reject(new Error("The server is gone.")) };
+    const logger = { error: () => undefined };
+    try {
+      await deleteTask({ ...context, tasks, logger } as unknown as TaskContext, task.id, undefined);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage, showErrorMessage });
+    }
+    assert.deepEqual(done, ["discard"]);
+    assert.ok(told.includes('Discarded the work of "Port".'), told.join());
+  });
+
+  it("asks for the work of its subtasks, too, without which nothing is deleted", async () => {
+    below = { ...task, id: "ses_below", description: "Test the port", parentSessionID: task.id };
+    task = { ...task, worktree: undefined };
+    taken = ["Delete"];
+    await run();
+    assert.deepEqual([asked, done], [[forGood, work.replace("Port", "Test the port")], []]);
   });
 
   it("deletes a task whose worktree the user has removed", async () => {

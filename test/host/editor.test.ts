@@ -6,6 +6,7 @@ import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import type { PromptContext } from "../../src/ui/commands/command.ts";
 import { readSubject, launchPrompt, launchTemplate } from "../../src/ui/commands/editor-commands.ts";
+import { changeSubject } from "../../src/ui/editor/subjects.ts";
 import type { Folders } from "../../src/ui/folders/folders.ts";
 import { ModelClient } from "../support/model-client.ts";
 import { messageText } from "../support/script.ts";
@@ -59,6 +60,38 @@ describe("launching on the editor's content from code", () => {
     await vscode.commands.executeCommand("workbench.action.closeAllEditors");
   });
   after(() => problems.dispose());
+
+  it("leaves out a change that was staged and then undone, and says so if there is no other", async () => {
+    const { getExtension } = vscode.extensions;
+    const same = { uri: at("sum.py"), status: 5 };
+    const fresh = { uri: at("docs/guide.md"), status: 7 };
+    let changes = [same, fresh];
+    const repository = {
+      state: {
+        mergeChanges: [],
+        indexChanges: [{ ...same, status: 0 }],
+        get workingTreeChanges() {
+          return changes;
+        },
+      },
+      diffWith: async () => "",
+    };
+    const git = {
+      activate: async () => ({
+        getAPI: () => ({ repositories: [repository], getRepository: () => repository }),
+      }),
+    };
+    Object.assign(vscode.extensions, { getExtension: () => git });
+    try {
+      const { text } = await changeSubject([], []);
+      assert.match(text, /^New, not committed yet:\ndocs\/guide\.md/);
+      assert.doesNotMatch(text, /sum\.py/);
+      changes = [same];
+      await assert.rejects(changeSubject([], []), /There are no changes since the last commit/);
+    } finally {
+      Object.assign(vscode.extensions, { getExtension });
+    }
+  });
 
   it("sends a selection as its lines, and quotes part of a line", async () => {
     const place = new vscode.Location(at("sum.py"), new vscode.Range(2, 0, 4, 0));

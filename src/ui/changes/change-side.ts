@@ -40,6 +40,15 @@ export function sideOf({ scheme, query }: vscode.Uri): ChangeSide | undefined {
   }
 }
 
+/** The value of `resourcePath` in the editor's conditions. */
+export function resourcePath({
+  scheme,
+  path,
+  fsPath,
+}: Pick<vscode.Uri, "scheme" | "path" | "fsPath">): string {
+  return scheme === "file" ? fsPath : path;
+}
+
 /** The change that a tab's diff editor shows; undefined if it shows none or several. */
 export function shownChange({ input }: vscode.Tab): ReviewedFile | undefined {
   return input instanceof vscode.TabInputTextDiff ? sideOf(input.original) : undefined;

@@ -12,7 +12,7 @@ import { humanMessage } from "../messages.ts";
 import { AcceptedChanges, type PlacedChange } from "./accepted-changes.ts";
 import { presentFile, realPath, type Present } from "../output/workspace-file.ts";
 import { changesTitle, ChangesView, type AllChangesNode, type ChangeNode } from "./changes-view.ts";
-import { shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
+import { resourcePath, shownChange, sideOf, sideText, type ReviewedFile } from "./change-side.ts";
 import { shownPath, worktreeDirectory } from "../worktrees/isolated-task.ts";
 import type { PlanRevert } from "./revert-files.ts";
 
@@ -160,7 +160,7 @@ export class Review implements vscode.Disposable {
     const showsAll =
       vscode.workspace.getConfiguration("workbench.editor").get("alwaysShowEditorActions") === true;
     const shown = (showsAll ? all : [activeTabGroup]).flatMap(({ activeTab }) =>
-      activeTab && modifiedPath(activeTab) === modified.fsPath ? (shownChange(activeTab) ?? []) : [],
+      activeTab && modifiedPath(activeTab) === resourcePath(modified) ? (shownChange(activeTab) ?? []) : [],
     );
     return [...new Map(shown.map((change) => [change.taskID, change])).values()];
   }
@@ -273,5 +273,5 @@ export function withText(present: Present): PresentText {
 }
 
 function modifiedPath({ input }: vscode.Tab): string | undefined {
-  return input instanceof vscode.TabInputTextDiff ? input.modified.fsPath : undefined;
+  return input instanceof vscode.TabInputTextDiff ? resourcePath(input.modified) : undefined;
 }

@@ -206,8 +206,13 @@ type Detour = (state: Launching, typed: string) => Promise<Answer<Move<Launching
 
 const prompt: Step<Launching> = {
   take: async (state, place) => {
-    const { context, plan, problem, draft = "" } = state;
+    const { context, plan, prompts, problem, draft = "" } = state;
     const { memory, folders, folder } = context;
+    if (problem !== undefined && !plan.splits && !prompts.every(isOneLine)) {
+      // The input box is single-line.
+      void vscode.window.showErrorMessage(problem);
+      return writeInEditor(state);
+    }
     const toOptions: Detour = async (written) => ({ state: written, to: options });
     const isOn = isIsolated(context, plan);
     const switchWorktree: Detour = async (written) => ({

@@ -48,24 +48,35 @@ export async function compareChanges(
 ): Promise<void> {
   const title = vscode.l10n.t("Compare Changes");
   const tasks = await pickChildren(context, argument, selection, { title, accepts: isTask });
-  const byPath = new Map<string, ComparedChange[]>();
+  const byPath = new Map<string, { readonly path: string; readonly changes: ComparedChange[] }>();
   for (const task of tasks) {
     const changes = await readChanges(context, task);
     if (!changes) return;
     for (const change of changes.files) {
-      const path = shownPath(change.path, worktreeDirectory(context.known, task.id), false);
-      byPath.set(path, [...(byPath.get(path) ?? []), { task, change }]);
+      const worktree = worktreeDirectory(context.known, task.id);
+      const path = shownPath(change.path, worktree, false);
+      const folder =
+        worktree === undefined
+          ? vscode.workspace.getWorkspaceFolder(vscode.Uri.file(change.path))
+          : context.folders.of(task.id);
+      // Several folders can have a file of this path.
+      const key = `${folder?.uri} ${path}`;
+      const shown = byPath.get(key) ?? { path, changes: [] };
+      shown.changes.push({ task, change });
+      byPath.set(key, shown);
     }
   }
-  const shared = [...byPath].filter(([, changes]) => changes.length > 1);
+  const shared = [...byPath.values()].filter(
+    ({ changes }) => new Set(changes.map(({ task }) => task)).size > 1,
+  );
   if (shared.length === 0)
     return tasks.length > 0
       ? inform(vscode.l10n.t("No file was changed by more than one of these tasks."))
       : undefined;
-  const choices = shared.map(([path, changes]) => ({
-    label: withoutIcons(path),
-    description: withoutIcons(changes.map(({ task }) => oneTitle(task.description)).join(" · ")),
-    value: { path, changes },
+  const choices = shared.map((value) => ({
+    label: withoutIcons(value.path),
+    description: withoutIcons(value.changes.map(({ task }) => oneTitle(task.description)).join(" · ")),
+    value,
   }));
   const placeholder = vscode.l10n.t("Select a file that several tasks changed");
   const picked = shared.length === 1 ? choices[0]?.value : await askChoice({ title, placeholder, choices });

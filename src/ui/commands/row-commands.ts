@@ -15,7 +15,7 @@ import { title } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { offerUndo } from "../worktrees/bring-back.ts";
-import { ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
+import { allBelow, ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
 import { isIsolated, isThere, nameOf, remedied } from "../worktrees/isolated-task.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
@@ -353,26 +353,29 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
     "This also deletes the conversation and all subtasks from OpenCode, and can't be undone.",
   );
   if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
-  let offers: (() => void)[] = [];
+  const offers: { readonly of: Child; readonly undo: () => void }[] = [];
+  let deleted: readonly Child[] = [];
   try {
-    for (const { id } of cleared) {
-      const holdsWork = async (): Promise<boolean> => {
-        const child = context.known.child(id);
-        return !!child && isIsolated(child) && !child.worktree.outcome && (await isThere(child));
-      };
-      if (!(await holdsWork())) continue;
-      const discarded = await discardWork(context, id);
-      if (discarded) offers.push(() => offerUndo(discarded.message, discarded.undo, context.logger));
-      if (await holdsWork()) return;
-    }
-    offers = [];
+    for (const of of cleared)
+      for (const { id } of [of, ...allBelow(context.known, of.id)]) {
+        const holdsWork = async (): Promise<boolean> => {
+          const child = context.known.child(id);
+          return !!child && isIsolated(child) && !child.worktree.outcome && (await isThere(child));
+        };
+        if (!(await holdsWork())) continue;
+        const discarded = await discardWork(context, id);
+        if (discarded)
+          offers.push({ of, undo: () => offerUndo(discarded.message, discarded.undo, context.logger) });
+        if (await holdsWork()) return;
+      }
+    deleted = await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, async (child) => {
+      await context.tasks.clear(child.id, { cancelRunning: true, deleteSession: true });
+      return child;
+    });
   } finally {
-    // The tasks stay, because the user decided against the work of the next one, or it couldn't be discarded.
-    for (const offer of offers) offer();
+    // Those that stay: the user decided against the work of the next one, or something failed.
+    for (const { of, undo } of offers) if (!deleted.includes(of)) undo();
   }
-  await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, ({ id }) =>
-    context.tasks.clear(id, { cancelRunning: true, deleteSession: true }),
-  );
 }
 
 function pickCleared(

@@ -225,7 +225,7 @@ export async function changeSubject(
   places: readonly vscode.Uri[],
 ): Promise<Subject> {
   const repository = await repositoryOf([...given, ...places]);
-  const uris = changedFiles(repository, new Set(given.map(String)));
+  const uris = await changedFiles(repository, new Set(given.map(String)));
   const [first] = uris;
   if (!first) throw invalidArgument(sentence("There are no changes since the last commit."));
   const named = uris.slice(0, NAMED_PATHS).map((uri) => placeOf(uri));
@@ -258,7 +258,7 @@ async function readChanges(
   const untracked: vscode.Uri[] = [];
   let length = 0;
   for (const uri of uris) {
-    const diff = added.has(uri.toString()) ? "" : await diffOf(repository, uri);
+    const diff = added.has(uri.toString()) ? "" : ((await diffOf(repository, uri)) ?? "");
     if (diff === "") untracked.push(uri);
     else diffs.push(diff.replace(/\n*$/, "\n"));
     length += diff.length;
@@ -282,13 +282,12 @@ async function addedText(uri: vscode.Uri): Promise<DocumentText> {
   }
 }
 
-/** Empty if there is nothing to compare the file with. */
-async function diffOf(repository: GitRepository, uri: vscode.Uri): Promise<string> {
+/** Undefined if there is no commit yet. */
+async function diffOf(repository: GitRepository, uri: vscode.Uri): Promise<string | undefined> {
   try {
     return await repository.diffWith("HEAD", uri.fsPath);
   } catch {
-    // There is no commit yet.
-    return "";
+    return undefined;
   }
 }
 
@@ -347,9 +346,21 @@ function changesOf({ state }: GitRepository): readonly Change[] {
  * The files that differ from the last commit, without duplicates.
  * @param wanted the addresses to which they are limited; none if empty
  */
-function changedFiles(repository: GitRepository, wanted: ReadonlySet<string>): readonly vscode.Uri[] {
+async function changedFiles(
+  repository: GitRepository,
+  wanted: ReadonlySet<string>,
+): Promise<readonly vscode.Uri[]> {
   const changes = changesOf(repository).filter(({ uri }) => wanted.size === 0 || wanted.has(uri.toString()));
-  return distinct(changes.flatMap(({ uri, originalUri = uri }) => [originalUri, uri]));
+  const uris = distinct(changes.flatMap(({ uri, originalUri = uri }) => [originalUri, uri]));
+  // What was staged may have been undone in the working tree since.
+  const staged = new Set(repository.state.indexChanges.map(({ uri }) => uri.toString()));
+  const mayBeUndone = repository.state.workingTreeChanges
+    .map(({ uri }) => uri.toString())
+    .filter((uri) => staged.has(uri));
+  const undone = new Set<string>();
+  for (const uri of uris)
+    if (mayBeUndone.includes(uri.toString()) && (await diffOf(repository, uri)) === "") undone.add(`${uri}`);
+  return uris.filter((uri) => !undone.has(uri.toString()));
 }
 
 /** The addresses without duplicates. */

@@ -38,7 +38,7 @@ export async function showRequest(context: FlowContext, open: OpenRequest<Mirror
   if (!isOpen()) return;
   const choice = await vscode.window.showWarningMessage<Choice>(
     message({ ...open, request: explained }),
-    ...choices(request),
+    ...choices(explained),
   );
   if (!choice) return;
   if (!isOpen()) return showAnswered();
@@ -80,7 +80,7 @@ function choices(request: MirroredRequest): readonly Choice[] {
     return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
   return [
     // Users must not allow what the notification doesn't show in full, such as a change to a file.
-    ...(isShownWhole(request.subject) && request.diff === undefined
+    ...(isShownWhole(request.subject) && isAll(request)
       ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
       : []),
     { title: vscode.l10n.t("Reject"), answer: { type: "permission", reply: "reject" } },
@@ -93,6 +93,12 @@ function questionChoices([question, ...others]: readonly Question[]): readonly C
   const { options } = question;
   if (options.length > BUTTONS || !options.every(({ label }) => fitsButton(label))) return [];
   return options.map(({ label }) => ({ title: label, answer: { type: "question", answers: [[label]] } }));
+}
+
+/** Whether the subject says all that is known, which can include the input of a call. */
+function isAll({ subject, subjects, diff }: MirroredRequest & { readonly type: "permission" }): boolean {
+  const dense = (text: string): string => text.replace(/\s/g, "");
+  return diff === undefined && subjects.every((one) => dense(subject).includes(dense(one)));
 }
 
 function isShownWhole(text: string): boolean {

@@ -71,6 +71,19 @@ export function isListed(child: Child | undefined): child is Child {
   return child !== undefined && !isCleared(child);
 }
 
+/** All descendants of a session, also cleared ones and those below them. */
+export function allBelow(family: Family & Pick<Tasks, "cleared">, sessionID: string): readonly Child[] {
+  const found = new Map<string, Child>();
+  const below = [sessionID];
+  for (const id of below)
+    for (const child of [...family.children(id), ...family.cleared(id)]) {
+      if (found.has(child.id)) continue;
+      found.set(child.id, child);
+      below.push(child.id);
+    }
+  return [...found.values()];
+}
+
 /** The cleared tasks below a session, at any depth. */
 export function clearedBelow(family: Family & Pick<Tasks, "cleared">, sessionID: string): readonly Task[] {
   return [sessionID, ...descendants(family, sessionID).map(({ id }) => id)].flatMap((id) =>
