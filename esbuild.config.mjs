@@ -130,15 +130,21 @@ const editorApi = {
   },
 };
 
+/** The parts of the extension in the order in which they are loaded. */
+const PARTS = ["src/extension.ts", "src/window.ts", "src/ui/later.ts"].map((file) => resolve(file));
+
 /**
- * Lets the parts that are loaded later import the start, which is there already. So all code of the start is in one file,
- * instead of one for each set of parts that have something in common with it.
+ * Lets each part import those that are loaded before it, which are there already. So all code of a part is in one file,
+ * instead of one for each set of parts that have something in common.
  */
-const oneStart = {
-  name: "one-start",
+const partsInOrder = {
+  name: "parts-in-order",
   setup: ({ onLoad }) =>
     onLoad({ filter: /src[\\/](window|ui[\\/]later)\.ts$/ }, ({ path }) => ({
-      contents: `import ${JSON.stringify(resolve("src/extension.ts"))};\n${readFileSync(path, "utf8")}`,
+      contents: [
+        ...PARTS.slice(0, PARTS.indexOf(path)).map((file) => `import ${JSON.stringify(file)};`),
+        readFileSync(path, "utf8"),
+      ].join("\n"),
       loader: "ts",
     })),
 };
@@ -159,7 +165,7 @@ const bundles = [
     ...node,
     format: "esm",
     splitting: true,
-    plugins: [jsonRpc([...EXTRAS, ...ANSWERS]), editorApi, oneStart],
+    plugins: [jsonRpc([...EXTRAS, ...ANSWERS]), editorApi, partsInOrder],
     charset: "utf8",
     entryPoints: { extension: "src/extension.ts" },
     outdir: "dist",
@@ -235,6 +241,7 @@ function asCommonJs({ outputs }) {
         /\bexport ?\{([^}]*)\};?/,
         (_, names) => `module.exports={${names.replace(/([^\s,]+) as ([^\s,]+)/g, "$2:$1")}};`,
       )
+      .replace(/\bimport ?("\.[^"]+");?/g, "require($1);")
       .replace(/\bimport\(("\.[^"]+")\)/g, "(async()=>require($1))()");
     // Throws at what only ES modules may contain.
     new Script(code, { filename: file });

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import ts from "typescript";
 
 /**
- * The names that only private members of classes have, and all members of the classes in `src/ui`, whose objects leave
- * no process. A bundler can shorten them, because nothing else uses them: neither the editor nor another program, nor a
+ * The names that only private members of classes have, and all members of our classes, whose objects leave no
+ * process. A bundler can shorten them, because nothing else uses them: neither the editor nor another program, nor a
  * package.
  * @param {readonly string[]} files all files of the bundle
  */
@@ -69,6 +69,6 @@ function isOwn(member, isKnown) {
   const isOfWindow = (one) =>
     !isKnown &&
     (ts.isClassElement(one) || ts.isParameter(one)) &&
-    /\/src\/ui\//.test(one.getSourceFile().fileName);
+    /\/src\//.test(one.getSourceFile().fileName);
   return declarations.length > 0 && declarations.every((one) => isPrivate(one) || isOfWindow(one));
 }

@@ -43,7 +43,7 @@ export function countStates(children: readonly Child[]): Readonly<Record<ChildSt
 export type Family = Pick<Tasks, "child" | "children">;
 
 /** All descendants of a session. */
-export function descendants(family: Family, sessionID: string): readonly Child[] {
+export function descendants(family: Pick<Family, "children">, sessionID: string): readonly Child[] {
   const children = family.children(sessionID);
   // Most rows have no children, and there can be thousands.
   if (children.length === 0) return children;
@@ -72,16 +72,9 @@ export function isListed(child: Child | undefined): child is Child {
 }
 
 /** All descendants of a session, also cleared ones and those below them. */
-export function allBelow(family: Family & Pick<Tasks, "cleared">, sessionID: string): readonly Child[] {
-  const found = new Map<string, Child>();
-  const below = [sessionID];
-  for (const id of below)
-    for (const child of [...family.children(id), ...family.cleared(id)]) {
-      if (found.has(child.id)) continue;
-      found.set(child.id, child);
-      below.push(child.id);
-    }
-  return [...found.values()];
+export function allBelow(family: Pick<Tasks, "children" | "cleared">, sessionID: string): readonly Child[] {
+  const children = (id: string): readonly Child[] => [...family.children(id), ...family.cleared(id)];
+  return descendants({ children }, sessionID);
 }
 
 /** The cleared tasks below a session, at any depth. */
