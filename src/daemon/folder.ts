@@ -34,6 +34,7 @@ import { createFolderCalls } from "./folder-calls.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { StateFile } from "./state-files.ts";
 import { FolderFeed } from "./folder-feed.ts";
+import { Returning } from "./returning.ts";
 
 /** What all folders of the daemon share. */
 export interface Shared {
@@ -66,6 +67,7 @@ export class DaemonFolder implements FolderService, Disposable {
   private readonly connection: OpenCodeConnection;
   private readonly connecting: Connecting;
   private readonly engine: TaskEngine;
+  private readonly returning: Returning;
   private readonly tools: ToolService;
   private readonly feed: FolderFeed;
 
@@ -132,14 +134,17 @@ export class DaemonFolder implements FolderService, Disposable {
       new FolderFeed({ directory, engine, session, connecting, state, clock, logger }),
     );
     this.onDidChange = this.feed.onDidChange;
-    this.calls = createFolderCalls({
-      directory,
-      engine,
-      session,
-      connection,
-      connecting,
-      plugin: () => this.plugin(),
-    });
+    this.returning = new Returning(connecting, () => state.isUsed);
+    this.calls = this.returning.whenBack(
+      createFolderCalls({
+        directory,
+        engine,
+        session,
+        connection,
+        connecting,
+        plugin: () => this.plugin(),
+      }),
+    );
     this.parts.add(
       engine.onDidChange(({ before, after }) => {
         this.followAttention();
@@ -193,6 +198,7 @@ export class DaemonFolder implements FolderService, Disposable {
   }
 
   async openConversation(id: string, send: (message: ConversationMessage) => void): Promise<Conversation> {
+    await this.returning.wait();
     const { engine, directory } = this;
     const speaker = (): Speaker => ({
       child: engine.child(id),

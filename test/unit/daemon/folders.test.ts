@@ -119,6 +119,40 @@ describe("the folders of the daemon", () => {
     assert.equal(folders.count, 1);
   });
 
+  it("say of no task that it is unknown, and take no worktree for one without a task, before the tasks are known", async () => {
+    await keep(true, [TASK]);
+    const { service, close } = await folders.open({ directory, settings: noServer, env: {} });
+    const { calls } = service;
+    for (const call of [
+      () => calls.rename("ses_1", "New name"),
+      () => calls.output("ses_1"),
+      () => calls.cleanUpWorktree("name"),
+      () => calls.listWorktrees(),
+    ])
+      await assert.rejects(call(), { name: "Refusal", code: "unavailable" });
+    close();
+  });
+
+  it("let calls wait until one is back at its tasks, but no longer", async () => {
+    await keep(true, [TASK]);
+    const { service, close } = await folders.open({ directory, settings: noServer, env: {} });
+    assert.ok(service instanceof DaemonFolder);
+    let state: ConnectionState = { kind: "disconnected" };
+    let joined = 0;
+    const connecting = service["connecting"];
+    Object.defineProperty(connecting, "state", { get: () => state });
+    connecting.join = async () => {
+      joined++;
+      state = { kind: "connected", url: "http://127.0.0.1:1", version: "1", own: true };
+      connecting["changes"].fire();
+    };
+    await assert.rejects(service.calls.rename("ses_1", "New name"), { code: "unknown-task" });
+    state = { kind: "connecting", detail: "" };
+    await assert.rejects(service.calls.rename("ses_1", "New name"), { code: "unavailable" });
+    assert.equal(joined, 1);
+    close();
+  });
+
   it("stop nothing silently in one whose tasks couldn't be read yet", async () => {
     await keep(true, [TASK]);
     const { service, close } = await folders.open({ directory, settings, env: {} });
