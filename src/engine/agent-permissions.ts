@@ -5,6 +5,7 @@ import type { AgentServer } from "./ports.ts";
 import { sentence } from "./sentence.ts";
 import type { AgentInfo, PermissionRule, Session } from "./server-model.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { isRunning, type Subagent } from "./subagent.ts";
 import { isStopped, shortID, type TaskRecord } from "./task.ts";
 
 /** An agent's call that starts work in another session. */
@@ -103,26 +104,36 @@ export class AgentPermissions {
 }
 
 /**
- * Takes note of whether the task in which an agent works ended early. The function that it returns throws a
- * {@link Refusal} if it did since: what the agent was about to start would no longer be stopped with its task.
+ * Takes note of what a stop of the work that makes a call would look like. The function that it returns throws a
+ * {@link Refusal} if it was stopped since, or failed: what it was about to start would no longer be stopped with it.
+ * @param isAgent whether the agent of the session makes the call, which ends with its turn
  */
 export function watchForStop(
-  registry: { above(id: string): Iterable<string>; entry(id: string): Entry | undefined },
+  { registry, subagents }: WatchedParts,
   callingSessionID: string,
+  isAgent: boolean,
 ): () => void {
-  const isOver = (): boolean =>
-    [callingSessionID, ...registry.above(callingSessionID)].some((id) => {
-      const entry = registry.entry(id);
-      return entry !== undefined && isStopped(entry.record);
-    });
-  const wasOver = isOver();
-  return () => {
-    if (!wasOver && isOver())
-      throw new Refusal(
-        "wrong-status",
-        sentence("Nothing was started, because your task was stopped or failed."),
-      );
+  const isOver = (id: string): boolean => {
+    const entry = registry.entry(id);
+    if (entry) return isStopped(entry.record);
+    const subagent = isAgent && id === callingSessionID ? subagents.get(id) : undefined;
+    return subagent !== undefined && !isRunning(subagent);
   };
+  const over = (): readonly string[] =>
+    [callingSessionID, ...registry.above(callingSessionID)].filter(isOver);
+  const before = new Set(over());
+  return () => {
+    if (over().every((id) => before.has(id))) return;
+    throw new Refusal(
+      "wrong-status",
+      sentence("Nothing was started, because your task was stopped or failed."),
+    );
+  };
+}
+
+interface WatchedParts {
+  readonly registry: { above(id: string): Iterable<string>; entry(id: string): Entry | undefined };
+  readonly subagents: { get(id: string): Subagent | undefined };
 }
 
 /** An agent that delegates work to other agents, which must not be allowed more than it is. */

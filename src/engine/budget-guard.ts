@@ -7,7 +7,7 @@ import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { RunningTurn } from "./running-turn.ts";
-import { isActive, shortID, type Task } from "./task.ts";
+import { isActive, isStopped, shortID, type Task } from "./task.ts";
 import type { WorkTime } from "./work-time.ts";
 
 /** How often limits of time are checked, in milliseconds. */
@@ -144,12 +144,26 @@ export class BudgetGuard implements Disposable {
         this.ports.logger.warn(
           `Couldn't stop task ${shortID(entry.record.id)} at its limit: ${messageOf(error)}`,
         );
+        if (!isActive(entry.record)) this.stopBelow(entry);
       })
       .finally(() => {
         turn.isBeingStopped = false;
         if (this.connected && isActive(entry.record)) this.lookIn(RETRY_MS);
       });
   }
+
+  /** Tries again to stop what runs below a task that was stopped. */
+  private stopBelow(entry: Entry): void {
+    const { id } = entry.record;
+    this.ports.clock.after(RETRY_MS, () => {
+      if (!this.connected || !isStopped(entry.record)) return;
+      this.ending.stopDescendants(id).catch((error: unknown) => {
+        this.ports.logger.warn(`Couldn't stop what runs below task ${shortID(id)}: ${messageOf(error)}`);
+        this.stopBelow(entry);
+      });
+    });
+  }
+
   /** Stores the waiting time, so that an engine started later does not count it as work. Only needed with limits. */
   private async noteWaited(entry: Entry, waited: number): Promise<void> {
     const { logger, settings } = this.ports;

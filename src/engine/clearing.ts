@@ -39,8 +39,11 @@ export class Clearing {
     let partly: ((why: Text) => Sentence) | undefined;
     try {
       // The end of a subtask would be told to the task, which would begin again.
-      if (options.cancelRunning && by === "person" && !isActive(entry.record))
-        await ending.stopDescendants(id);
+      if (options.cancelRunning && by === "person" && !isActive(entry.record)) {
+        if ((await ending.stopDescendants(id)) > 0)
+          partly = (why) =>
+            sentence("The subtasks of task {0} were stopped, but it wasn't cleared. {1}", shortID(id), why);
+      }
       let isDone = false;
       while (!isDone) {
         if (isActive(entry.record)) {

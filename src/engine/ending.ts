@@ -12,6 +12,7 @@ import {
   isStopped,
   shortID,
   taskError,
+  waitingMessage,
   type NoticeState,
   type Task,
   type TaskError,
@@ -57,7 +58,11 @@ export class Ending {
       const { at, finalMessageID } = event;
       const error = this.budget.reachedBy(entry, at);
       // An earlier process aborted the turn at its limit, but crashed before storing that.
-      if (error) return this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "limit");
+      if (error) {
+        await this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "limit");
+        void this.stopDescendants(record.id).catch((why: unknown) => this.notStopped(record.id, why));
+        return;
+      }
     }
     const finalMessageID = "finalMessageID" in event ? event.finalMessageID : undefined;
     const ended = transition(record, event);
@@ -96,8 +101,19 @@ export class Ending {
    * Ends a running task and its descendants, including model streams and tools. A task that finishes at the same moment
    * stays finished.
    */
-  cancel(entry: Entry, by: Caller | "parent"): Promise<Task> {
-    return this.stopTurn(entry, (at, finalMessageID) => ({ type: "cancelled", at, finalMessageID }), by);
+  async cancel(entry: Entry, by: Caller | "parent"): Promise<Task> {
+    for (;;) {
+      const cancelled = (at: number, finalMessageID?: string): TaskEvent => ({
+        type: "cancelled",
+        at,
+        finalMessageID,
+      });
+      const task = await this.stopTurn(entry, cancelled, by);
+      if (task.status !== "completed" || waitingMessage(task) === undefined) return task;
+      // It finished, and the message that waited for that is being sent.
+      await entry.serial.run(() => Promise.resolve());
+      if (!isActive(entry.record)) return this.registry.snapshot(entry);
+    }
   }
 
   /** Ends a task that used up a limit, like {@link cancel} but with this error. */
@@ -109,10 +125,10 @@ export class Ending {
     );
   }
 
-  /** Stops everything that runs in the descendants of a stopped session. */
-  async stopDescendants(sessionID: string): Promise<void> {
+  /** Stops everything that runs in the descendants of a stopped session. Resolves to the number of those that did. */
+  async stopDescendants(sessionID: string): Promise<number> {
     const descendants = this.registry.descendantsOf(sessionID);
-    if (descendants.length === 0) return;
+    if (descendants.length === 0) return 0;
     const { server } = this.ports;
     const statuses = await server.statuses();
     const outcomes = await Promise.allSettled(
@@ -120,17 +136,24 @@ export class Ending {
         const entry = this.registry.entry(id);
         if (entry && isActive(entry.record)) await this.cancel(entry, "parent");
         else if (statuses.has(id)) await server.abort(id);
+        else return false;
+        return true;
       }),
     );
-    const failed = outcomes.find((outcome) => outcome.status === "rejected");
-    if (failed) throw failed.reason;
+    const stopped = outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value).length;
+    const failed = outcomes.filter((outcome) => outcome.status === "rejected");
+    if (!failed[0]) return stopped;
+    const why: unknown = failed[0].reason;
+    if (stopped === 0) throw why;
+    throw new Refusal(
+      "partly-done",
+      sentence("Only {0} of {1} subtasks were stopped. {2}", stopped, stopped + failed.length, textOf(why)),
+    );
   }
 
   /** Aborts what runs in the session of a task, without waiting for the result. */
-  abort({ record }: Entry): void {
-    this.ports.server.abort(record.id).catch((error: unknown) => {
-      this.ports.logger.warn(`Couldn't stop task ${shortID(record.id)}: ${messageOf(error)}`);
-    });
+  abort({ record: { id } }: Entry): void {
+    this.ports.server.abort(id).catch((error: unknown) => this.notStopped(id, error));
   }
 
   /**
@@ -187,7 +210,7 @@ export class Ending {
       if (isWorking && !(await server.statuses()).has(record.id)) return this.registry.snapshot(entry);
       // A fork that was being built has nothing running yet.
       if (!wasBuilt) await server.abort(record.id);
-      const turn: Turn = wasBuilt ? { kind: "unseen" } : await currentTurn(server, record);
+      const turn: Turn = wasBuilt ? { kind: "unseen" } : await this.stoppedTurn(record);
       if (entry.record !== record) return this.registry.snapshot(entry);
       const at = clock.now();
       const event: TaskEvent =
@@ -209,6 +232,21 @@ export class Ending {
       });
       return this.registry.snapshot(entry);
     });
+  }
+
+  /** The turn of a task that was just aborted. If it can't be read, how it ended is found later. */
+  private async stoppedTurn(record: TaskRecord): Promise<Turn> {
+    try {
+      return await currentTurn(this.ports.server, record);
+    } catch (error) {
+      await this.cancelQueued(record.id);
+      await this.stopDescendants(record.id).catch((why: unknown) => this.notStopped(record.id, why));
+      throw error;
+    }
+  }
+
+  private notStopped(sessionID: string, error: unknown): void {
+    this.ports.logger.warn(`Couldn't stop task ${shortID(sessionID)}: ${messageOf(error)}`);
   }
 
   /** Its queued descendants would get the slot of a task that ends. Those that can't be cancelled are tried again. */

@@ -188,8 +188,17 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
   async stopSubagent(subagentID: string): Promise<void> {
     const subagent = this.parts.subagents.get(subagentID);
     if (!subagent) throw this.parts.subagents.unknown(subagentID);
-    if (isRunning(subagent)) await this.ports.server.abort(subagentID);
-    await this.parts.ending.stopDescendants(subagentID);
+    const wasRunning = isRunning(subagent);
+    if (wasRunning) await this.ports.server.abort(subagentID);
+    try {
+      await this.parts.ending.stopDescendants(subagentID);
+    } catch (error) {
+      if (!wasRunning) throw error;
+      throw new Refusal(
+        "partly-done",
+        sentence("Stopped subagent {0}, but not its subtasks: {1}", shortID(subagentID), textOf(error)),
+      );
+    }
   }
 
   /** See {@link Clearing.clear}; {@link restore} undoes this. */

@@ -11,6 +11,7 @@ import { freshID } from "./ids.ts";
 import { ServerFailure, type EnginePorts, type NewSession } from "./ports.ts";
 import type { LaunchQueue } from "./queue.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import type { Subagents } from "./subagents.ts";
 import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import type { PermissionRule, PromptFile, Session } from "./server-model.ts";
@@ -78,6 +79,7 @@ interface Settled {
 
 interface LauncherParts extends Pick<EnginePorts, "server" | "clock" | "logger" | "random" | "settings"> {
   readonly registry: TaskRegistry;
+  readonly subagents: Subagents;
   readonly catalog: Catalog;
   readonly permissions: AgentPermissions;
   readonly queue: LaunchQueue;
@@ -126,7 +128,7 @@ export class Launcher {
   private async launchNew(input: LaunchInput): Promise<Entry> {
     const { settings, catalog, forks, budget, queue, worktrees } = this.parts;
     const { defaultAgent, defaultModel, maxDepth } = settings();
-    const requireGoingOn = watchForStop(this.registry, input.parentSessionID);
+    const requireGoingOn = watchForStop(this.parts, input.parentSessionID, input.launchedBy === "agent");
     const depth = this.registry.above(input.parentSessionID).size;
     if (input.launchedBy === "agent" && depth >= maxDepth)
       throw new Refusal(

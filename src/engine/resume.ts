@@ -41,7 +41,7 @@ export class Resume {
   async run(taskID: string, prompt: string, call?: AgentCall): Promise<Task> {
     const { registry, subagents, adoption } = this.parts;
     requirePrompt(prompt);
-    const requireGoingOn = call && watchForStop(registry, call.sessionID);
+    const requireGoingOn = call && watchForStop(this.parts, call.sessionID, true);
     const subagent = subagents.get(taskID);
     if (subagent && isRunning(subagent))
       throw new Refusal(

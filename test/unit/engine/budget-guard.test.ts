@@ -151,6 +151,7 @@ describe("the budget guard", () => {
     const id = await launch(window);
     server.write(id, "So far.");
     const abort = server.abort.bind(server);
+    const below = await launch(window, { parentSessionID: id });
     server.abort = async (sessionID) => {
       window.kill();
       await abort(sessionID);
@@ -161,6 +162,7 @@ describe("the budget guard", () => {
     const next = await open();
     await clock.advance(5_000);
     assert.equal(outcome(next, id), "error BudgetExceeded");
+    assert.equal(outcome(next, below), "cancelled");
     assert.equal(told(), 1);
   });
 
@@ -169,9 +171,11 @@ describe("the budget guard", () => {
     const window = await open();
     const id = await launch(window);
     server.write(id, "So far.");
+    const below = await launch(window, { parentSessionID: id });
     const { abort, messages } = server;
     server.abort = async (sessionID) => {
       await abort.call(server, sessionID);
+      server.abort = abort;
       server.messages = (...rest) => {
         server.messages = messages;
         return rest[0] === id ? Promise.reject(new Error("not now")) : server.messages(...rest);
@@ -179,9 +183,29 @@ describe("the budget guard", () => {
     };
     await spend(id, 2);
     assert.match(window.log.join(), /Couldn't stop task \w+ at its limit: not now/);
+    assert.equal(outcome(window, below), "cancelled");
     await clock.advance(5_000);
     assert.equal(outcome(window, id), "error BudgetExceeded");
     assert.equal(told(), 1);
+  });
+
+  it("tries again to stop what runs below a task if that fails", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const id = await launch(window);
+    const below = await launch(window, { parentSessionID: id });
+    const { abort } = server;
+    server.abort = async (sessionID) =>
+      sessionID === below ? Promise.reject(new Error("not now")) : abort.call(server, sessionID);
+    await spend(id, 2);
+    await clock.advance(5_000);
+    assert.deepEqual([outcome(window, id), outcome(window, below)], ["error BudgetExceeded", "running"]);
+    server.abort = abort;
+    await clock.advance(5_000);
+    assert.equal(outcome(window, below), "cancelled");
+    const aborts = calls("abort", below);
+    await clock.advance(MINUTE);
+    assert.equal(calls("abort", below), aborts);
   });
 
   it("leaves a task cancelled that was aborted elsewhere below its limit", async () => {

@@ -509,6 +509,32 @@ describe("Commands for tasks", () => {
       assert.ok(!server.has(id));
     });
 
+    it("say which subtasks they stopped if they fail halfway", async () => {
+      await reopen({ maxDepth: 3 });
+      const above = await completed();
+      const belows = [
+        await launch({ parentSessionID: above.id }),
+        await launch({ parentSessionID: above.id }),
+      ];
+      const { abort, saveRecord } = server;
+      const refuse = (): Promise<never> => Promise.reject(new Error("Not now."));
+      server.abort = async (id) => (id === belows[1]?.id ? refuse() : abort.call(server, id));
+      await assert.rejects(window.engine.clear(above.id, { cancelRunning: true }), {
+        code: "partly-done",
+        message: /^Only 1 of 2 subtasks were stopped\. /,
+      });
+      server.abort = abort;
+      server.saveRecord = async (record) =>
+        record.id === above.id ? refuse() : saveRecord.call(server, record);
+      await assert.rejects(window.engine.clear(above.id, { cancelRunning: true }), {
+        code: "partly-done",
+        message: new RegExp(
+          `^The subtasks of task ${shortID(above.id)} were stopped, but it wasn't cleared\\. `,
+        ),
+      });
+      await assert.rejects(window.engine.clear(above.id, { cancelRunning: true }), /Not now/);
+    });
+
     it("say what they did if they fail halfway", async () => {
       const { saveRecord } = server;
       const { id } = await launch();

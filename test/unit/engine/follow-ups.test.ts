@@ -280,6 +280,29 @@ describe("Follow-ups", () => {
       assert.equal(task(id).status, "completed");
     });
 
+    for (const isSeen of [false, true])
+      it(`don't make a task go on that is cancelled as it completes, ${isSeen ? "as" : "before"} that is known`, async () => {
+        const id = await launch();
+        await window.engine.steer(id, "Then the docs.", { after: true });
+        const abort = server.abort.bind(server);
+        if (isSeen) server.finish(id, "The answer.");
+        else
+          server.abort = async (sessionID) => {
+            server.abort = abort;
+            server.finish(id, "The answer.");
+            await abort(sessionID);
+          };
+        const cancelled = await window.engine.cancel(id);
+        await settled();
+        await clock.advance(60_000);
+        assert.equal(cancelled.status, "cancelled");
+        assert.equal(task(id).status, "cancelled");
+        assert.ok(!server.running().has(id));
+        // It was sent, or waits for what continues the task.
+        const isSent = (await texts(id)).includes("Then the docs.");
+        assert.equal(task(id).followUp?.text, isSent ? undefined : "Then the docs.");
+      });
+
     it("are kept if the task fails, and go with what continues it", async () => {
       const id = await launch();
       await window.engine.steer(id, "Then the docs.", { after: true });

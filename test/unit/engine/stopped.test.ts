@@ -110,6 +110,36 @@ describe("Once a task was stopped", () => {
     assert.deepEqual(window.engine.list(above), []);
   });
 
+  it("nothing begins that a subagent was launching while it was stopped", async () => {
+    const { id } = await server.createSession({ title: "Look", parentID: parent, agent: "general" });
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    await settled();
+    const release = hold(server, "messages", id);
+    const launching = assert.rejects(launch(id), { code: "wrong-status", message: /task was stopped/ });
+    await settled();
+    await window.engine.stopSubagent(id);
+    await settled();
+    release();
+    await launching;
+    assert.deepEqual(window.engine.list(id), []);
+  });
+
+  it("nothing begins that it was launching, also if what is above it was stopped before", async () => {
+    settings.maxDepth = 3;
+    const top = await launch(parent);
+    const above = await launch(top);
+    await window.engine.cancel(top, "person");
+    const again = (await window.engine.retry(above)).id;
+    const release = hold(server, "messages", again);
+    const launching = assert.rejects(launch(again), { code: "wrong-status", message: /task was stopped/ });
+    await settled();
+    await window.engine.cancel(again, "person");
+    release();
+    await launching;
+    assert.deepEqual(window.engine.list(again), []);
+  });
+
   it("nothing begins that it was resuming while another change of that task was stored", async () => {
     const above = await launch(parent);
     const below = await launch(above);
