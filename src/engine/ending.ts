@@ -36,6 +36,9 @@ export type Caller = TaskRecord["launchedBy"];
 /** Who ended a turn early: `parent` if the task was stopped along with its parent. */
 type Ender = Caller | "limit" | "parent";
 
+/** What was found of a turn that was stopped. */
+type Stop = Omit<Extract<TaskEvent, { readonly type: "cancelled" }>, "type">;
+
 type EndingPorts = Pick<EnginePorts, "server" | "clock" | "logger" | "settings">;
 
 /** Ends tasks: by themselves, by a command, at a limit, or with their session. Descendants are stopped too. */
@@ -103,12 +106,7 @@ export class Ending {
    */
   async cancel(entry: Entry, by: Caller | "parent"): Promise<Task> {
     for (;;) {
-      const cancelled = (at: number, finalMessageID?: string): TaskEvent => ({
-        type: "cancelled",
-        at,
-        finalMessageID,
-      });
-      const task = await this.stopTurn(entry, cancelled, by);
+      const task = await this.stopTurn(entry, (stop) => ({ type: "cancelled", ...stop }), by);
       if (task.status !== "completed" || waitingMessage(task) === undefined) return task;
       // It finished, and the message that waited for that is being sent.
       await entry.serial.run(() => Promise.resolve());
@@ -118,11 +116,7 @@ export class Ending {
 
   /** Ends a task that used up a limit, like {@link cancel} but with this error. */
   stopAtLimit(entry: Entry, error: TaskError): Promise<Task> {
-    return this.stopTurn(
-      entry,
-      (at, finalMessageID) => ({ type: "turn-failed", at, error, finalMessageID }),
-      "limit",
-    );
+    return this.stopTurn(entry, (stop) => ({ type: "turn-failed", error, ...stop }), "limit");
   }
 
   /** Stops everything that runs in the descendants of a stopped session. Resolves to the number of those that did. */
@@ -189,11 +183,7 @@ export class Ending {
   }
 
   /** Stops the turn of a task, and its descendants. A turn that ended at the same moment keeps its own end. */
-  private async stopTurn(
-    entry: Entry,
-    stopped: (at: number, finalMessageID?: string) => TaskEvent,
-    by: Ender,
-  ): Promise<Task> {
+  private async stopTurn(entry: Entry, stopped: (stop: Stop) => TaskEvent, by: Ender): Promise<Task> {
     const { server, clock } = this.ports;
     const wasActive = isActive(entry.record);
     const prompt = entry.turn?.prompt;
@@ -204,7 +194,7 @@ export class Ending {
       const unbuilt = entry.turn?.prompt;
       if (wasActive && !isActive(record)) return this.registry.snapshot(entry);
       // Throws a refusal before anything has been done.
-      transition(record, stopped(clock.now()));
+      transition(record, stopped({ at: clock.now() }));
       // A turn that ended earlier wasn't stopped by the limit. Reading it shows how it ended.
       const isWorking = by === "limit" && !wasBuilt && !isQueued(record);
       if (isWorking && !(await server.statuses()).has(record.id)) return this.registry.snapshot(entry);
@@ -216,7 +206,11 @@ export class Ending {
       const event: TaskEvent =
         turn.kind === "completed"
           ? endOf(turn)
-          : stopped(at, "messageID" in turn ? turn.messageID : undefined);
+          : stopped({
+              at,
+              finalMessageID: "messageID" in turn ? turn.messageID : undefined,
+              neverBegan: turn.kind === "unseen",
+            });
       await this.cancelQueued(record.id);
       if (entry.record === record) await this.end(entry, event, by);
       // Only stores the prompt by now, which a retry needs.

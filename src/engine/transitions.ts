@@ -9,7 +9,10 @@ import {
   type TaskStatus,
 } from "./task.ts";
 
-/** What can happen to a task once it exists. `at` is in milliseconds since 1970. */
+/**
+ * What can happen to a task once it exists. `at` is in milliseconds since 1970. `neverBegan`: the server doesn't have the
+ * prompt. If it was a follow-up, the task does not count as resumed.
+ */
 export type TaskEvent =
   | {
       readonly type: "turn-completed";
@@ -23,10 +26,14 @@ export type TaskEvent =
       readonly at: number;
       readonly error: TaskError;
       readonly finalMessageID?: string | undefined;
-      /** The prompt was lost. If it was a follow-up, the task does not count as resumed. */
       readonly neverBegan?: boolean;
     }
-  | { readonly type: "cancelled"; readonly at: number; readonly finalMessageID?: string | undefined }
+  | {
+      readonly type: "cancelled";
+      readonly at: number;
+      readonly finalMessageID?: string | undefined;
+      readonly neverBegan?: boolean;
+    }
   | { readonly type: "resume"; readonly at: number; readonly promptMessageID: string };
 
 /** The complete lifecycle: for each status, where each event leads. All other events are refused. */
@@ -80,13 +87,17 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
 
 /** A resume is counted when it begins, before its prompt has arrived. */
 function wasNotResumed({ status }: TaskRecord, event: TaskEvent): boolean {
-  return status === "resumed" && event.type === "turn-failed" && event.neverBegan === true;
+  return status === "resumed" && neverBegan(event);
 }
 
 /** A message that was sent as a follow-up has been answered. One that waits, or was lost, stays. */
 function followUpAfter({ followUp }: TaskRecord, event: TaskEvent): FollowUp | undefined {
   if (followUp?.messageID === undefined) return followUp;
-  return event.type === "turn-failed" && event.neverBegan ? { text: followUp.text } : undefined;
+  return neverBegan(event) ? { text: followUp.text } : undefined;
+}
+
+function neverBegan(event: TaskEvent): boolean {
+  return "neverBegan" in event && event.neverBegan === true;
 }
 
 function refusal({ id, status }: TaskRecord, event: TaskEvent): Refusal {

@@ -260,7 +260,7 @@ export class TurnWatcher implements Disposable {
         this.schedule(FIRST_POLL_MS);
         return undefined;
       }
-      if (lastError.name === ABORTED) return { type: "cancelled", at: now };
+      if (lastError.name === ABORTED) return { type: "cancelled", at: now, neverBegan: kind === "unseen" };
       return { type: "turn-failed", at: now, error: lastError, neverBegan: kind === "unseen" };
     }
     if (kind === "unanswered" && isQueued(entry.record)) return undefined;

@@ -346,6 +346,25 @@ describe("Follow-ups", () => {
       assert.match(told, /2 of 2|All 2 tasks/);
     });
 
+    it("are kept if the task is cancelled before they have arrived, and go with what continues it", async () => {
+      const id = await launch();
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      const { prompt } = server;
+      server.prompt = async (sessionID, ...rest) => {
+        if (sessionID !== id) return prompt.call(server, sessionID, ...rest);
+        throw new ServerFailure("POST", "unreachable", "Timed out.");
+      };
+      server.finish(id, "The answer.");
+      await settled();
+      assert.equal(task(id).status, "resumed");
+      assert.equal((await window.engine.cancel(id)).status, "cancelled");
+      server.prompt = prompt;
+      assert.deepEqual(task(id).followUp, { text: "Then the docs." });
+      const next = await window.engine.continue(id);
+      await settled();
+      assert.equal((await texts(next.id)).at(-1), "Then the docs.");
+    });
+
     it("that are refused when they are sent again wait, and their task fails", async () => {
       const id = await launch();
       await window.engine.steer(id, "Then the docs.", { after: true });

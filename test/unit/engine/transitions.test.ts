@@ -133,6 +133,8 @@ describe("transitions", () => {
     assert.deepEqual(end(EVENTS["turn-failed"]), [1, undefined]);
     assert.deepEqual(end(EVENTS["turn-completed"]), [1, undefined]);
     assert.deepEqual(end(EVENTS.cancelled, { followUp: { text: "Waits." } }), [1, { text: "Waits." }]);
+    assert.deepEqual(end({ ...EVENTS.cancelled, neverBegan: true } as TaskEvent), [0, { text: "More." }]);
+    assert.deepEqual(end(EVENTS.cancelled), [1, undefined]);
     assert.deepEqual(end(lost, { status: "running" }), [1, { text: "More." }]);
   });
 });
