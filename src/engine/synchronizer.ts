@@ -102,6 +102,7 @@ export class Synchronizer implements Disposable {
     try {
       const listed = await server.sessions();
       const sessions = [...listed, ...(await this.unlisted(listed, knownBefore))];
+      sessions.push(...(await this.remembered(sessions)));
       // Only now is it known in which worktrees tasks wait for a user.
       const requests = await server.pendingRequests();
       if (attempt !== this.attempt) return;
@@ -173,6 +174,16 @@ export class Synchronizer implements Disposable {
       if (session) found.push(session);
     }
     return found;
+  }
+
+  /** The sessions of tasks that an earlier engine left unsettled, of those that aren't listed. */
+  private async remembered(listed: readonly Session[]): Promise<readonly Session[]> {
+    const { server, registry } = this.parts;
+    const there = new Set(listed.map(({ id }) => id));
+    const others = registry.missing().filter(({ id }) => !there.has(id));
+    // What can't be read is read once more when it is decided which tasks are gone.
+    const found = await Promise.all(others.map(({ id }) => server.session(id).catch(() => undefined)));
+    return found.filter((session) => session !== undefined);
   }
 
   private applySessions(sessions: readonly Session[], knownBefore: readonly string[]): void {

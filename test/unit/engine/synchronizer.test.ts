@@ -189,7 +189,7 @@ describe("A window that keeps up with its server", () => {
   });
 
   describe("that was closed while a task ran", () => {
-    it("tells the parent of a task whose session is gone, and of no other", async () => {
+    it("tells the parent of a task whose session is gone, and follows one that isn't listed any more", async () => {
       const memory = remembered();
       window.kill();
       open({}, memory);
@@ -197,15 +197,20 @@ describe("A window that keeps up with its server", () => {
       const [gone, there] = [await launch(), await launch()];
       window.kill();
       await server.deleteSession(gone.id);
-      // Still there, but not listed: in a folder that this window doesn't look at.
+      // Still there, but of a project that the repository has left.
       const { sessions } = server;
       server.sessions = async () => (await sessions.call(server)).filter(({ id }) => id !== there.id);
       open({}, memory);
       await connect();
-      assert.equal(window.engine.get(there.id), undefined);
-      const told = (await server.messages(parent)).map(({ parts }) => JSON.stringify(parts));
-      assert.equal(told.filter((text) => text.includes(shortID(gone.id))).length, 1);
-      assert.equal(told.length, 1);
+      assert.equal(task(there.id).status, "running");
+      const told = async (text: string): Promise<number> =>
+        (await server.messages(parent)).filter(({ parts }) => JSON.stringify(parts).includes(text)).length;
+      assert.deepEqual([await told(shortID(gone.id)), await told("Found.")], [1, 0]);
+      server.finish(there.id, "Found.");
+      await settled();
+      assert.equal(task(there.id).status, "completed");
+      assert.equal(await told("Found."), 1);
+      assert.equal((await server.messages(parent)).length, 2);
     });
 
     it("goes on if that can't be read, and says so in the log", async () => {
