@@ -1,6 +1,6 @@
 import { messageOf } from "./errors.ts";
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
-import { NOTICE_MARK } from "./notices.ts";
+import { NOTICE_MARK } from "./asked.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import { firstRoot, isRoot, rootsOf } from "./root-sessions.ts";
 import type { Message, MessageInfo, Part, Session } from "./server-model.ts";

@@ -1,8 +1,7 @@
-import { hasArrived } from "./arrival.ts";
+import { askedLast } from "./asked.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import { Refusal } from "./errors.ts";
 import { freshID } from "./ids.ts";
-import { isNotice } from "./notices.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { Message, UserMessageInfo } from "./server-model.ts";
@@ -121,18 +120,6 @@ function endOfTurn(
     default:
       return endOf(turn);
   }
-}
-
-/** The latest prompt of a session. Skips the server's own requests, such as for a summary, and our notices. */
-export function askedLast(messages: readonly Message[]): Prompt | undefined {
-  const asked = messages.filter(isAsked);
-  return asked.findLast((message) => hasArrived(message) && !isNotice(message)) ?? asked.at(-1);
-}
-
-type Prompt = Message & { readonly info: UserMessageInfo };
-
-function isAsked(message: Message): message is Prompt {
-  return message.info.role === "user";
 }
 
 function countToolCalls(messages: readonly Message[]): number {

@@ -1,4 +1,4 @@
-import { askedLast } from "./adoption.ts";
+import { askedLast } from "./asked.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
 import { noticeID, type Notices } from "./notices.ts";

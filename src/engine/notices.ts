@@ -1,4 +1,5 @@
 import { hasArrived, partsOf } from "./arrival.ts";
+import { NOTICE_MARK } from "./asked.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
@@ -23,17 +24,9 @@ const RECENT_MS = 60_000;
 const CONNECTION_LOST = sentence("The connection was lost while the parent session was notified. Try again.");
 const NOT_STORED = sentence("The server accepted the notification but didn't store it.");
 
-/** The metadata key that marks a part of a notice. Its value is the ID of the ended task. */
-export const NOTICE_MARK = "asyncagentsNotice";
-
 /** The message ID of a notice. It is derived from the end of the task, so that each end has only one notice. */
 export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: string | undefined): string {
   return derivedID("msg", endedAt, record.id, record.promptMessageID, finalMessageID ?? "");
-}
-
-/** Whether this message is a notice, as opposed to a message by a user or an agent. */
-export function isNotice(message: Message): boolean {
-  return message.parts.some((part) => part.type === "text" && part.metadata?.[NOTICE_MARK] !== undefined);
 }
 
 /** Notifies parents of how their tasks ended: exactly once per end, even after crashes. */

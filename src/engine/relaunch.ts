@@ -1,10 +1,10 @@
-import { askedLast } from "./adoption.ts";
+import { askedLast } from "./asked.ts";
 import { hasArrived, isStored } from "./arrival.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { LaunchInput } from "./launcher.ts";
 import type { AgentServer, Logger } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import { isNotice } from "./notices.ts";
+import { isNotice } from "./asked.ts";
 import { sentence } from "./sentence.ts";
 import type { Message } from "./server-model.ts";
 import { isActive, shortID, waitingMessage, type TaskRecord } from "./task.ts";

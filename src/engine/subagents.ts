@@ -1,3 +1,4 @@
+import { askedLast } from "./asked.ts";
 import { messageOf, type Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import { noSuchSubagent } from "./find-task.ts";
@@ -213,11 +214,11 @@ export class Subagents implements Family<Subagent>, Disposable {
     try {
       const messages = await this.ports.server.messages(id);
       if (held.progress !== progress) return;
-      const prompt = messages.findLastIndex(({ info }) => info.role === "user");
+      const prompt = askedLast(messages);
       const now = this.ports.clock.now();
-      for (const { parts } of messages.slice(prompt + 1))
+      for (const { parts } of messages.slice(prompt ? messages.indexOf(prompt) + 1 : 0))
         for (const part of parts) progress.onPart(part, now);
-      const { created: startedAt = held.startedAt } = messages[prompt]?.info ?? {};
+      const { created: startedAt = held.startedAt } = prompt?.info ?? {};
       if (startedAt !== undefined) progress.forgetRequests(startedAt, now);
       this.change(held, () => (held.startedAt = startedAt));
     } catch (error) {

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../src/engine/errors.ts";
-import { NOTICE_MARK } from "../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../src/engine/asked.ts";
 import type { Task } from "../../src/engine/task.ts";
 import { DaemonDesk } from "../support/daemon.ts";
 import { endsOf, storedMessages } from "../support/engine.ts";

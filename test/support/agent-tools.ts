@@ -4,7 +4,7 @@ import type { ToolCall } from "../../src/bridge/tool-call.ts";
 import { ToolEndpoint, type ToolEndpointOptions } from "../../src/bridge/tool-endpoint.ts";
 import type { EngineSettings, TaskEngine } from "../../src/engine/engine.ts";
 import { freshID } from "../../src/engine/ids.ts";
-import { NOTICE_MARK } from "../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../src/engine/asked.ts";
 import type { Clock } from "../../src/engine/ports.ts";
 import { RECORD_KEY } from "../../src/opencode/record-codec.ts";
 import { runOf } from "../../src/tools/runs.ts";

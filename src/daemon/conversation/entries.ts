@@ -1,5 +1,5 @@
 import { hasArrived } from "../../engine/arrival.ts";
-import { isNotice } from "../../engine/notices.ts";
+import { isNotice } from "../../engine/asked.ts";
 import { ABORTED, type Message, type MessageInfo, type Part } from "../../engine/server-model.ts";
 import { type Child, isTask } from "../../engine/subagent.ts";
 import type { TranscriptChange } from "../../engine/transcript.ts";

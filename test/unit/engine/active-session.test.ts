@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { ActiveSession } from "../../../src/engine/active-session.ts";
 import { Emitter } from "../../../src/engine/event.ts";
-import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../../src/engine/asked.ts";
 import type { Logger } from "../../../src/engine/ports.ts";
 import type { Message, Session, TextPart } from "../../../src/engine/server-model.ts";
 import { MemoryServer } from "../../support/memory-server.ts";

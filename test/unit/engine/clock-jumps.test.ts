@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isNotice } from "../../../src/engine/notices.ts";
+import { isNotice } from "../../../src/engine/asked.ts";
 import { settled, type ManualClock } from "../../support/manual-clock.ts";
 import type { MemoryServer } from "../../support/memory-server.ts";
 import { memoryWindow, type MemoryWindow, newServer, POLL_MS } from "../../support/memory-window.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { TaskChange } from "../../../src/engine/registry.ts";
 import { Refusal } from "../../../src/engine/errors.ts";
-import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../../src/engine/asked.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Message } from "../../../src/engine/server-model.ts";
 import { INTERRUPTED_ERROR, isActive, waitingMessage, type TaskRecord } from "../../../src/engine/task.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { EngineSettings } from "../../../src/engine/engine.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
-import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../../src/engine/asked.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
 import { RESULT_MARK } from "../../../src/engine/received-result.ts";
 import type { Message, Prompt, ToolPart } from "../../../src/engine/server-model.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isNotice } from "../../../src/engine/notices.ts";
+import { isNotice } from "../../../src/engine/asked.ts";
 import type { ServerEvent } from "../../../src/engine/server-model.ts";
 import type { TaskStatus } from "../../../src/engine/task.ts";
 import { encodeRecord, RECORD_KEY } from "../../../src/opencode/record-codec.ts";

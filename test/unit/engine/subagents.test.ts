@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { NOTICE_MARK } from "../../../src/engine/asked.ts";
 import type { Session } from "../../../src/engine/server-model.ts";
 import type { Child, Subagent, SubagentChange } from "../../../src/engine/subagent.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
@@ -258,6 +259,23 @@ describe("Subagents that others launched", () => {
     assert.equal(subagent(id).progress?.phase, "needs-permission");
     assert.deepEqual(subagent(id).progress?.toolCounts, { grep: 1, bash: 1 });
     assert.deepEqual(window.engine.openRequests(), [{ request, child: subagent(id) }]);
+  });
+
+  it("that were told of the end of a task, or compacted, when the window connects began with their prompt", async () => {
+    const [told, compacted] = [await working(), await working()];
+    const began = clock.now();
+    const request = server.ask(told);
+    server.useTool(compacted, "read");
+    await clock.advance(1_000);
+    const parts = [{ text: "Task ended.", metadata: { [NOTICE_MARK]: "ses_x" } }];
+    await server.prompt(told, { messageID: "msg_notice", agent: "general", parts });
+    server.overflow(compacted);
+    await connect();
+    await settled();
+    assert.deepEqual([subagent(told).startedAt, subagent(compacted).startedAt], [began, began]);
+    assert.deepEqual(window.engine.openRequests(), [{ request, child: subagent(told) }]);
+    assert.equal(subagent(told).progress?.phase, "needs-permission");
+    assert.deepEqual(subagent(compacted).progress?.toolCounts, { read: 1 });
   });
 
   it("stay running while the connection is lost, and are idle after it if they ended", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 import { ABORTED } from "../../../src/engine/server-model.ts";
-import { NOTICE_MARK } from "../../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../../src/engine/asked.ts";
 import { english } from "../../../src/engine/sentence.ts";
 import type { TranscriptChange } from "../../../src/engine/transcript.ts";
 import type { ConversationEntry, EntryChange } from "../../../src/protocol/output.ts";

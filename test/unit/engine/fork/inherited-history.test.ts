@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Refusal } from "../../../../src/engine/errors.ts";
 import { MAX_FILE_URL } from "../../../../src/engine/fork/file-text.ts";
 import { IN_PROGRESS, inheritedHistory, LAUNCH_TOOL } from "../../../../src/engine/fork/inherited-history.ts";
-import { NOTICE_MARK } from "../../../../src/engine/notices.ts";
+import { NOTICE_MARK } from "../../../../src/engine/asked.ts";
 import { ABORTED, type Message, type Undone } from "../../../../src/engine/server-model.ts";
 import { recordedTurns } from "../../../support/recordings.ts";
 import { agent, call, file, ids, inOrder, mark, reasoning, text, user, words } from "./conversation.ts";
