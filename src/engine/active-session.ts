@@ -23,6 +23,8 @@ export interface SessionSource {
  */
 export class ActiveSession implements Disposable {
   private latest: string | undefined;
+  /** How often a user was seen writing. */
+  private written = 0;
   private last: string | undefined;
   /** The most recently changed user message of each session. */
   private readonly prompts = new Map<string, MessageInfo>();
@@ -73,6 +75,7 @@ export class ActiveSession implements Disposable {
 
   /** Finds the session in which a user wrote last. Called after each connect. */
   async refresh(): Promise<void> {
+    const { written } = this;
     const candidates = rootsOf(this.source.sessions()).slice(0, CANDIDATES);
     const recent = await Promise.all(
       candidates.map(async ({ id }) => ({ id, messages: await this.read(id, RECENT_MESSAGES) })),
@@ -86,7 +89,8 @@ export class ActiveSession implements Disposable {
       if (oldest && !isInSight && oldest.info.created > newest.at)
         newest = later(newest, { id, at: lastWritten(await this.read(id)) });
     }
-    if (newest.at > 0) this.latest = newest.id;
+    // What a user has written meanwhile is newer.
+    if (newest.at > 0 && this.written === written) this.latest = newest.id;
     this.announce();
   }
 
@@ -105,7 +109,9 @@ export class ActiveSession implements Disposable {
   }
 
   private follow(sessionID: string): void {
-    if (sessionID === this.latest || !isRoot(this.source.session(sessionID))) return;
+    if (!isRoot(this.source.session(sessionID))) return;
+    this.written++;
+    if (sessionID === this.latest) return;
     this.latest = sessionID;
     this.announce();
   }

@@ -51,9 +51,16 @@ export class Adoption {
   private async makeTask(sessionID: string, subagent: Subagent | undefined): Promise<Entry> {
     const { server } = this.ports;
     if (!subagent) throw refusal(sessionID, this.registry, this.subagents);
-    // The statuses are read first: a turn that ends in between counts as running, and following it detects the end.
-    const isBusy = (await server.statuses()).has(sessionID);
-    const record = recordOf(subagent, await server.messages(sessionID), isBusy, this.ports);
+    const isWorking = async (): Promise<boolean> => (await server.statuses()).has(sessionID);
+    let isBusy: boolean;
+    let messages: readonly Message[];
+    do {
+      // The statuses are read first: a turn that ends in between counts as running, and following it detects the end.
+      isBusy = await isWorking();
+      messages = await server.messages(sessionID);
+      // One that began in between is read again: it would look as if it had been interrupted.
+    } while (!isBusy && (await isWorking()));
+    const record = recordOf(subagent, messages, isBusy, this.ports);
     const stored = await server.saveRecord(record);
     const entry = stored && this.registry.applySession(stored);
     if (!entry) throw this.subagents.unknown(sessionID);

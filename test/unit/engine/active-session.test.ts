@@ -4,6 +4,7 @@ import { Emitter } from "../../../src/engine/event.ts";
 import { NOTICE_MARK } from "../../../src/engine/asked.ts";
 import type { Logger } from "../../../src/engine/ports.ts";
 import type { Message, Session, TextPart } from "../../../src/engine/server-model.ts";
+import { hold } from "../../support/hold.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 
 describe("The active session", () => {
@@ -206,6 +207,20 @@ describe("The active session", () => {
     await active.refresh();
     assert.equal(active.id, written);
     assert.deepEqual(log, []);
+  });
+
+  it("is the one in which a user writes while the others are read after a connect", async () => {
+    const first = await create({ updated: 3 });
+    const second = await create({ updated: 2 });
+    await server.writeHistory(first, [message(first, 20)]);
+    const release = hold(server, "messages", second);
+    const refreshing = active.refresh();
+    send(message(second));
+    assert.equal(active.id, second);
+    release();
+    await refreshing;
+    assert.equal(active.id, second);
+    assert.deepEqual(changes.slice(-1), [second]);
   });
 
   it("is found where an agent has worked for long, and messages that OpenCode wrote itself don't count", async () => {

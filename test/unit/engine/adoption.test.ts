@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { shortID, type Task } from "../../../src/engine/task.ts";
 import { RECORD_KEY } from "../../../src/opencode/record-codec.ts";
+import { hold } from "../../support/hold.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer, type Ending } from "../../support/memory-server.ts";
 import { promptText } from "../../support/engine.ts";
@@ -238,6 +239,23 @@ describe("Adoption", () => {
       [worked, notice],
       [5_000, { state: "skipped", reason: "It had ended before it was adopted." }],
     );
+  });
+
+  it("of an idle subagent that is asked again while its conversation is read follows that turn", async () => {
+    const id = await working();
+    server.finish(id, "Found.");
+    const release = hold(server, "messages", id);
+    const adopting = adopt(id);
+    await settled();
+    await ask(id, "Once more.");
+    server.begin(id);
+    release();
+    assert.equal((await adopting).status, "running");
+    await settled();
+    assert.ok(server.journal.every(({ call }) => call !== "abort"));
+    server.finish(id, "Found more.");
+    await clock.advance(POLL_MS);
+    assert.equal(window.engine.get(id)?.status, "completed");
   });
 
   it("of a subagent that left no end gives a failed task, which ended when it was last updated", async () => {
