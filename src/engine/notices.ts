@@ -241,7 +241,9 @@ export class Notices implements Disposable {
       if (parentTask) this.finds.fire(parentTask);
       return { state: "delivered", messageID, at: this.clock.now() };
     }
-    const received = receivedThrough(recent, record);
+    // It may have received the result long ago.
+    const since = isInSight(recent, record) ? recent : await this.server.messages(parentID);
+    const received = receivedThrough(since, record);
     if (received) return received;
     // After an abort, a parent becomes idle before its calls return.
     if (waits && isDelegated(recent, record)) return undefined;
@@ -278,12 +280,10 @@ export class Notices implements Disposable {
   /** Reads the notice if the recent messages do not reach back to when it may have been sent. */
   private async earlier(
     recent: readonly Message[],
-    { parentSessionID, endedAt = 0 }: TaskRecord,
+    record: TaskRecord,
     messageID: string,
   ): Promise<Message | undefined> {
-    const [oldest] = recent;
-    const isInSight = recent.length < TURN_WINDOW || !oldest || oldest.info.created < endedAt;
-    return isInSight ? undefined : this.server.message(parentSessionID, messageID);
+    return isInSight(recent, record) ? undefined : this.server.message(record.parentSessionID, messageID);
   }
 
   /** Sends a notice and waits until the server has stored it. False if the connection was lost first. */
@@ -386,4 +386,10 @@ function reaches(record: TaskRecord, at: number): boolean {
 function launchedAt({ spans = [], resumeCount, adoptedAt, createdAt, startedAt }: TaskRecord): number {
   const isLater = resumeCount > 0 || adoptedAt !== undefined || spans.some(([kind]) => kind === "turn");
   return isLater ? startedAt : createdAt;
+}
+
+/** Whether the newest messages of a parent reach back to the end of the task. */
+function isInSight(recent: readonly Message[], { endedAt = 0 }: TaskRecord): boolean {
+  const [oldest] = recent;
+  return recent.length < TURN_WINDOW || !oldest || oldest.info.created < endedAt;
 }

@@ -1,3 +1,4 @@
+import { isGenerated } from "./batch-ids.ts";
 import type { Disposable } from "./event.ts";
 import type { Logger } from "./ports.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
@@ -36,7 +37,7 @@ function opening({ id, status, queued, agent, model, launchedBy, parentSessionID
     `launched by ${launchedBy === "person" ? "the user" : "an agent"}`,
     `agent ${agent}`,
     model && `model ${model.providerID}/${model.modelID}`,
-    `batch ${task.batchID}`,
+    isGenerated(task.batchID) ? `batch ${task.batchID}` : "named batch",
     task.forkedFrom && `forked from ${task.forkedFrom}`,
     task.insteadOf && `instead of ${task.insteadOf}`,
     task.worktree && withoutName(`worktree ${task.worktree.name}`, task.worktree.name),

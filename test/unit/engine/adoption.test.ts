@@ -131,6 +131,51 @@ describe("Adoption", () => {
     assert.equal(window.engine.get(id)?.notice.state, "delivered");
   });
 
+  it("tells nothing to a parent whose call returned the result, however much it has done since", async () => {
+    await ask(parent);
+    server.begin(parent);
+    const messageID = server.stored(parent).at(-1)?.info.id ?? "";
+    const start = clock.now();
+    const id = await working();
+    const call = {
+      type: "tool",
+      id: "prt_call",
+      sessionID: parent,
+      messageID,
+      callID: "call",
+      tool: "task",
+      subagent: { sessionID: id },
+    } as const;
+    const running = { status: "running", input: {}, start, metadata: {} } as const;
+    server.apply({ type: "part-changed", part: { ...call, state: running } });
+    await adopt(id);
+    window.engine.disconnect();
+    window.link.drop();
+    await clock.advance(1_000);
+    server.finish(id, "Found.");
+    await clock.advance(1_000);
+    const completed = {
+      ...running,
+      status: "completed",
+      end: clock.now(),
+      output: "Found.",
+      title: "",
+    } as const;
+    server.apply({ type: "part-changed", part: { ...call, state: completed } });
+    server.finish(parent, "It was found.");
+    for (let turn = 0; turn < 12; turn++) {
+      await clock.advance(1_000);
+      await ask(parent, "Go on.");
+      server.finish(parent, "Done.");
+    }
+    const count = server.stored(parent).length;
+    await window.engine.connect();
+    await clock.advance(2 * POLL_MS);
+    assert.equal(window.engine.get(id)?.status, "completed");
+    assert.equal(window.engine.get(id)?.notice.state, "skipped");
+    assert.equal(server.stored(parent).length, count);
+  });
+
   it("finds the end of a turn that ended while the record was written", async () => {
     const id = await working();
     // The calls before this one: statuses, messages.

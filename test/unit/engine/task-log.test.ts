@@ -38,18 +38,20 @@ describe("The log of a task", () => {
   }
 
   it("begins with where it comes from", () => {
-    assert.deepEqual(lines(undefined, {}), [
-      "running, session ses_abcdef of ses_parent, launched by the user, agent general, batch bat_1",
+    const batchID = "bat_0123456789abABCDEFGHIJKLMN";
+    assert.deepEqual(lines(undefined, { batchID }), [
+      `running, session ses_abcdef of ses_parent, launched by the user, agent general, batch ${batchID}`,
     ]);
     const all: Partial<TaskRecord> = {
       queued: true,
       launchedBy: "agent",
+      batchID: "bat_ the secret plan",
       model: { providerID: "acme", modelID: "large" },
       forkedFrom: "ses_source",
       insteadOf: "ses_failed",
     };
     assert.deepEqual(lines(undefined, all), [
-      "queued, session ses_abcdef of ses_parent, launched by an agent, agent general, model acme/large, batch bat_1, forked from ses_source, instead of ses_failed",
+      "queued, session ses_abcdef of ses_parent, launched by an agent, agent general, model acme/large, named batch, forked from ses_source, instead of ses_failed",
     ]);
     const worktree = { name: "fix-the-bug-12ab", directory: "/a", base: "abc" };
     const [opening = ""] = lines(undefined, { worktree });
