@@ -40,15 +40,20 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
     return this.tasks.all();
   }
 
-  /** The tasks of a session, the oldest first. Leaves out cleared tasks, and all tasks of an archived session. */
-  list(parentSessionID: string): readonly Task[] {
+  /**
+   * The tasks of a session, the oldest first. Leaves out cleared tasks.
+   * @param evenArchived whether an archived session has any, too, as its agent may still be working
+   */
+  list(parentSessionID: string, evenArchived = false): readonly Task[] {
     const tasks = this.tasks.childrenOf(parentSessionID).filter(isListed);
-    return tasks.length === 0 || this.isArchived(parentSessionID) ? [] : oldestFirst(tasks);
+    return tasks.length === 0 || (!evenArchived && this.isArchived(parentSessionID))
+      ? []
+      : oldestFirst(tasks);
   }
 
-  /** The cleared tasks of a session, the last cleared first. None of an archived session. */
-  cleared(parentSessionID: string): readonly Task[] {
-    if (this.isArchived(parentSessionID)) return [];
+  /** The cleared tasks of a session, the last cleared first. See {@link list}. */
+  cleared(parentSessionID: string, evenArchived = false): readonly Task[] {
+    if (!evenArchived && this.isArchived(parentSessionID)) return [];
     const cleared = oldestFirst(this.tasks.childrenOf(parentSessionID).filter((task) => !isListed(task)));
     // Of those that were cleared together, the last launched is first.
     return [...cleared].reverse().sort((a, b) => (b.clearedAt ?? 0) - (a.clearedAt ?? 0));

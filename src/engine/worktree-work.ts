@@ -101,7 +101,17 @@ export class WorktreeWork {
     await worktrees.released(entry, async (worktree) =>
       worktrees.noteNow(entry, { base: await git.takeIn(worktree, plan) }),
     );
-    return resume.run(entry.record.id, mergePrompt(plan));
+    try {
+      return await resume.run(entry.record.id, mergePrompt(plan));
+    } catch (error) {
+      throw new Refusal(
+        "partly-done",
+        sentence(
+          "The folder's changes were merged into the worktree, but the agent couldn't be asked to resolve the conflicts. {0}",
+          textOf(error),
+        ),
+      );
+    }
   }
 
   async createBranch(taskID: string, name: string): Promise<void> {

@@ -24,7 +24,7 @@ export function diffLines(diff: string): readonly DiffLine[] {
   const isHeader = (at: number): boolean =>
     /^--- /.test(source[at] ?? "") &&
     /^\+\+\+ /.test(source[at + 1] ?? "") &&
-    HUNK.test(source[at + 2] ?? "");
+    (HUNK.test(source[at + 2] ?? "") || /^={3,}$/.test(source[at - 1] ?? ""));
   for (const [at, line] of source.entries()) {
     if (hunk && hunk.oldLeft <= 0 && hunk.freshLeft <= 0) hunk = undefined;
     const sign = line.charAt(0);

@@ -43,15 +43,15 @@ export function clearTargets(input: ToolInput, context: TargetContext, madeAt = 
   if (taskID !== undefined) return [known.find(taskID, caller.sessionID)];
   if (batchID !== undefined) {
     const isMember = (task: Task): boolean => task.batchID === batchID;
-    const isListed = known.list(caller.sessionID).some(isMember);
-    const cleared = isListed ? [] : known.cleared(caller.sessionID).filter(isMember);
+    const isListed = known.list(caller.sessionID, true).some(isMember);
+    const cleared = isListed ? [] : known.cleared(caller.sessionID, true).filter(isMember);
     return cleared.length > 0 ? cleared : known.batch(batchID, caller.sessionID);
   }
   // A misspelled parameter that was meant to narrow the selection must not clear all tasks.
   const [other] = input.others(["task_id", "batch_id"]);
   if (other === undefined) {
-    const since = known.cleared(caller.sessionID).filter(({ clearedAt = 0 }) => clearedAt > madeAt);
-    return [...known.list(caller.sessionID), ...since];
+    const since = known.cleared(caller.sessionID, true).filter(({ clearedAt = 0 }) => clearedAt > madeAt);
+    return [...known.list(caller.sessionID, true), ...since];
   }
   throw invalidArgument(
     `There is no parameter "${oneLine(other, MAX_NAME)}": give "task_id" or "batch_id", or nothing at all to clear all tasks.`,

@@ -16,7 +16,7 @@ export const runList: ToolRun = async (sent, context) => {
   const input = new ToolInput(sent);
   const status = input.word("status", TASK_STATUSES);
   const batchID = input.id("batch_id");
-  const all = known.list(caller.sessionID);
+  const all = known.list(caller.sessionID, true);
   const tasks = all
     .filter((task) => status === undefined || task.status === status)
     .filter((task) => batchID === undefined || task.batchID === batchID);

@@ -32,7 +32,7 @@ export function readTarget(input: ToolInput): {
 
 /** Returns a function for short IDs that are unique among the caller's tasks and the given ones. */
 export function shortIDs({ known, caller }: TargetContext, tasks: readonly Task[]): (task: Task) => string {
-  const ids = uniqueShortIDs([...known.list(caller.sessionID), ...tasks]);
+  const ids = uniqueShortIDs([...known.list(caller.sessionID, true), ...tasks]);
   return ({ id }) => ids.get(id) ?? id;
 }
 

@@ -28,7 +28,7 @@ export function statusText({ status, progress }: Task): string {
 
 /** With what the work of an isolated task conflicts, and in which files. Empty if with nothing. */
 export function conflictText({ work }: Task, context: TargetContext): string {
-  const own = context.known.list(context.caller.sessionID);
+  const own = context.known.list(context.caller.sessionID, true);
   const idOf = shortIDs(context, own);
   const conflicts = (work?.conflicts ?? []).map(({ task, paths, count }) => {
     const names = paths.slice(0, NAMED_FILES).map((path) => JSON.stringify(oneLine(path, PATH_LENGTH)));

@@ -6,6 +6,8 @@ import { button, h } from "./dom.ts";
 /** A diff with line numbers, and a button that opens the full diff if it was shortened. */
 export function diffView(id: string, { text, total }: Excerpt, { l10n, format, post }: Context): Node[] {
   const lines = diffLines(text);
+  // A file that is empty, or was only moved.
+  if (lines.length === 0) return [h("p", { class: "detail-note" }, l10n.t("No lines are added or removed."))];
   const isNumbered = lines.some(({ number }) => number !== undefined);
   const view = h(
     "div",

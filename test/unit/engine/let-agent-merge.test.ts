@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
+import { Refusal } from "../../../src/engine/errors.ts";
 import { WorktreeWork } from "../../../src/engine/worktree-work.ts";
 
 type Parts = ConstructorParameters<typeof WorktreeWork>[0];
@@ -23,7 +24,10 @@ describe("Letting the agent merge", () => {
     noted = [];
   });
 
-  function merge(plan: BringBackPlan): Promise<unknown> {
+  function merge(
+    plan: BringBackPlan,
+    run: (prompt: string) => unknown = (prompt) => prompts.push(prompt),
+  ): Promise<unknown> {
     const entry = { record: { id: "ses_a" } };
     const parts = {
       registry: { find: () => entry },
@@ -34,7 +38,7 @@ describe("Letting the agent merge", () => {
         released: (_: unknown, use: (worktree: object) => Promise<unknown>) => use({}),
         noteNow: (_: unknown, facts: object) => Promise.resolve(void noted.push(facts)),
       },
-      resume: { requireResumable: () => undefined, run: (_: string, prompt: string) => prompts.push(prompt) },
+      resume: { requireResumable: () => undefined, run: async (_: string, prompt: string) => run(prompt) },
     };
     return new WorktreeWork(parts as unknown as Parts).letAgentMerge("ses_a", plan);
   }
@@ -52,6 +56,18 @@ describe("Letting the agent merge", () => {
   it("takes the folder's state in", async () => {
     await merge(planOf(text, { ...text, path: "clean.txt", conflict: undefined }));
     assert.deepEqual([noted, prompts.length], [[{ base: "base 1" }], 1]);
+  });
+
+  it("says what was done if the agent can't be asked", async () => {
+    const refuse = (): never => {
+      throw new Refusal("being-resumed", "Wait.");
+    };
+    await assert.rejects(merge(planOf(text), refuse), {
+      code: "partly-done",
+      message:
+        "The folder's changes were merged into the worktree, but the agent couldn't be asked to resolve the conflicts. Wait.",
+    });
+    assert.deepEqual(noted, [{ base: "base 1" }]);
   });
 
   it("says what happened, and what to do", async () => {

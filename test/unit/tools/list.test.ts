@@ -22,6 +22,16 @@ describe("asyncagents_list", () => {
     assert.equal(await window.text("list", { status: "completed" }), "No background tasks found");
   });
 
+  it("lists those of a session that was archived while its agent works", async () => {
+    const { id } = await window.launch({ description: "First" });
+    const parent =
+      (await window.server.session(window.engine.get(id)?.parentSessionID ?? "")) ?? assert.fail();
+    window.server.put({ ...parent, archived: 1 }, undefined);
+    assert.match(await window.text("list"), /^1 task: 1 running/);
+    assert.match(await window.text("clear"), /^Cleared memory/);
+    assert.equal(window.engine.get(id)?.status, "cancelled");
+  });
+
   it("counts the tasks by status and lists each, oldest first", async () => {
     const first = await window.launchDone("42", 200_000, { description: "First", batchID: "docs" });
     const second = await window.launch({ description: "Second", batchID: "docs" });

@@ -47,6 +47,10 @@ describe("diffLines", () => {
     ]);
   });
 
+  it("reads none of an empty file that is created", () => {
+    assert.deepEqual(read("Index: /p/a.py\n====\n--- /p/a.py\n+++ /p/a.py\n"), []);
+  });
+
   it("names the files if there are several", () => {
     const file = (name: string): string =>
       `diff --git a/${name} b/${name}\nindex 1..2\n--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-a\n+b\n`;
