@@ -19,6 +19,21 @@ export function askedLast(messages: readonly Message[]): Prompt | undefined {
   return asked.findLast((message) => hasArrived(message) && !isNotice(message)) ?? asked.at(-1);
 }
 
+/**
+ * The message with which the last turn of a session began: its prompt, or a notice if the turn before had ended when that
+ * came.
+ */
+export function beganWith(messages: readonly Message[]): Message | undefined {
+  const prompt = askedLast(messages);
+  const from = prompt ? messages.indexOf(prompt) : -1;
+  const hasEnded = (at: number): boolean => {
+    const last = messages.slice(from + 1, at).findLast(({ info }) => info.role === "assistant")?.info;
+    if (last?.role !== "assistant" || last.completed === undefined) return false;
+    return last.finish !== "tools" && !last.summary;
+  };
+  return messages.findLast((message, at) => at > from && isNotice(message) && hasEnded(at)) ?? prompt;
+}
+
 function isAsked(message: Message): message is Prompt {
   return message.info.role === "user";
 }

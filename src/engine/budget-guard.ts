@@ -21,6 +21,8 @@ const SLEPT_MS = 30_000;
 export class BudgetGuard implements Disposable {
   /** The limits that a task or batch has already been found to be near. */
   private readonly found = new Set<string>();
+  /** Tasks below which something still runs, though they were stopped. */
+  private readonly unstopped = new Set<Entry>();
   private readonly disposables: readonly Disposable[];
   private readonly warnings: Emitter<Task>;
   /** A task nears a limit (`nearLimit`). Fires once per limit; for a batch, with one of its tasks. */
@@ -52,6 +54,7 @@ export class BudgetGuard implements Disposable {
    */
   connect(isNews: boolean): void {
     this.connected = true;
+    for (const entry of [...this.unstopped]) this.stopBelow(entry);
     for (const entry of this.registry.active()) {
       const { record, turn } = entry;
       const total = turn?.kind === "working" ? turn.waiting.total : 0;
@@ -144,7 +147,7 @@ export class BudgetGuard implements Disposable {
         this.ports.logger.warn(
           `Couldn't stop task ${shortID(entry.record.id)} at its limit: ${messageOf(error)}`,
         );
-        if (!isActive(entry.record)) this.stopBelow(entry);
+        if (!isActive(entry.record)) this.stopBelowSoon(entry);
       })
       .finally(() => {
         turn.isBeingStopped = false;
@@ -154,13 +157,20 @@ export class BudgetGuard implements Disposable {
 
   /** Tries again to stop what runs below a task that was stopped. */
   private stopBelow(entry: Entry): void {
+    this.unstopped.delete(entry);
+    if (!isStopped(entry.record)) return;
     const { id } = entry.record;
+    this.ending.stopDescendants(id).catch((error: unknown) => {
+      this.ports.logger.warn(`Couldn't stop what runs below task ${shortID(id)}: ${messageOf(error)}`);
+      this.stopBelowSoon(entry);
+    });
+  }
+
+  /** Does so once there is a connection again. */
+  private stopBelowSoon(entry: Entry): void {
+    this.unstopped.add(entry);
     this.ports.clock.after(RETRY_MS, () => {
-      if (!this.connected || !isStopped(entry.record)) return;
-      this.ending.stopDescendants(id).catch((error: unknown) => {
-        this.ports.logger.warn(`Couldn't stop what runs below task ${shortID(id)}: ${messageOf(error)}`);
-        this.stopBelow(entry);
-      });
+      if (this.connected && this.unstopped.has(entry)) this.stopBelow(entry);
     });
   }
 

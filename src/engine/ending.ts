@@ -4,6 +4,7 @@ import { messageOf, Refusal, textOf } from "./errors.ts";
 import { noticeID, type Notices } from "./notices.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
+import { sentPrompt } from "./running-turn.ts";
 import { english, sentence } from "./sentence.ts";
 import type { ServerEvent } from "./server-model.ts";
 import {
@@ -58,11 +59,10 @@ export class Ending {
   async end(entry: Entry, event: TaskEvent, by?: Ender): Promise<void> {
     const { record } = entry;
     if (event.type === "cancelled" && by === undefined) {
-      const { at, finalMessageID } = event;
-      const error = this.budget.reachedBy(entry, at);
+      const error = this.budget.reachedBy(entry, event.at);
       // An earlier process aborted the turn at its limit, but crashed before storing that.
       if (error) {
-        await this.end(entry, { type: "turn-failed", at, error, finalMessageID }, "limit");
+        await this.end(entry, { ...event, type: "turn-failed", error }, "limit");
         void this.stopDescendants(record.id).catch((why: unknown) => this.notStopped(record.id, why));
         return;
       }
@@ -106,11 +106,13 @@ export class Ending {
    */
   async cancel(entry: Entry, by: Caller | "parent"): Promise<Task> {
     for (;;) {
-      const task = await this.stopTurn(entry, (stop) => ({ type: "cancelled", ...stop }), by);
-      if (task.status !== "completed" || waitingMessage(task) === undefined) return task;
+      const stopping = this.stopTurn(entry, (stop) => ({ type: "cancelled", ...stop }), by);
+      await stopping.catch(() => undefined);
+      const { status } = entry.record;
+      if (status !== "completed" || waitingMessage(entry.record) === undefined) return stopping;
       // It finished, and the message that waited for that is being sent.
       await entry.serial.run(() => Promise.resolve());
-      if (!isActive(entry.record)) return this.registry.snapshot(entry);
+      if (!isActive(entry.record)) return stopping;
     }
   }
 
@@ -121,7 +123,9 @@ export class Ending {
 
   /** Stops everything that runs in the descendants of a stopped session. Resolves to the number of those that did. */
   async stopDescendants(sessionID: string): Promise<number> {
-    const descendants = this.registry.descendantsOf(sessionID);
+    // Broken metadata can make a session its own ancestor; each would wait for the other.
+    const above = this.registry.above(sessionID);
+    const descendants = this.registry.descendantsOf(sessionID).filter(({ id }) => !above.has(id));
     if (descendants.length === 0) return 0;
     const { server } = this.ports;
     const statuses = await server.statuses();
@@ -209,7 +213,8 @@ export class Ending {
           : stopped({
               at,
               finalMessageID: "messageID" in turn ? turn.messageID : undefined,
-              neverBegan: turn.kind === "unseen",
+              // One that the server has accepted is stored soon.
+              neverBegan: turn.kind === "unseen" && sentPrompt(entry)?.isDoubtful !== false,
             });
       await this.cancelQueued(record.id);
       if (entry.record === record) await this.end(entry, event, by);
@@ -245,7 +250,6 @@ export class Ending {
 
   /** Its queued descendants would get the slot of a task that ends. Those that can't be cancelled are tried again. */
   private async cancelQueued(sessionID: string): Promise<void> {
-    // Broken metadata can make a session its own ancestor; each would wait for the other.
     const above = this.registry.above(sessionID);
     const queued = this.registry
       .descendantsOf(sessionID)

@@ -196,7 +196,11 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
       if (!wasRunning) throw error;
       throw new Refusal(
         "partly-done",
-        sentence("Stopped subagent {0}, but not its subtasks: {1}", shortID(subagentID), textOf(error)),
+        sentence(
+          "Stopped subagent {0}, but not all of its subtasks: {1}",
+          shortID(subagentID),
+          textOf(error),
+        ),
       );
     }
   }

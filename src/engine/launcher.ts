@@ -128,7 +128,8 @@ export class Launcher {
   private async launchNew(input: LaunchInput): Promise<Entry> {
     const { settings, catalog, forks, budget, queue, worktrees } = this.parts;
     const { defaultAgent, defaultModel, maxDepth } = settings();
-    const requireGoingOn = watchForStop(this.parts, input.parentSessionID, input.launchedBy === "agent");
+    const isAgent = input.launchedBy === "agent" && input.insteadOf === undefined;
+    const requireGoingOn = watchForStop(this.parts, input.parentSessionID, isAgent);
     const depth = this.registry.above(input.parentSessionID).size;
     if (input.launchedBy === "agent" && depth >= maxDepth)
       throw new Refusal(

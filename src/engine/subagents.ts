@@ -1,4 +1,4 @@
-import { askedLast } from "./asked.ts";
+import { beganWith } from "./asked.ts";
 import { messageOf, type Refusal } from "./errors.ts";
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import { noSuchSubagent } from "./find-task.ts";
@@ -214,7 +214,7 @@ export class Subagents implements Family<Subagent>, Disposable {
     try {
       const messages = await this.ports.server.messages(id);
       if (held.progress !== progress) return;
-      const prompt = askedLast(messages);
+      const prompt = beganWith(messages);
       const now = this.ports.clock.now();
       for (const { parts } of messages.slice(prompt ? messages.indexOf(prompt) + 1 : 0))
         for (const part of parts) progress.onPart(part, now);

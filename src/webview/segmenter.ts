@@ -151,7 +151,8 @@ function startsBlock(line: string): boolean {
 /** The lines that a table begins with, if the line goes on with it. They are repeated where it is cut. */
 function tableHead(before: string, line: string): string {
   if (!line.includes("|")) return "";
-  const rows = before.slice(before.lastIndexOf("\n\n") + 2).split("\n");
+  const lines = before.split("\n").slice(0, -1);
+  const rows = lines.slice(lines.findLastIndex((each) => each.trim() === "") + 1);
   const at = rows.findLastIndex((row) => /^[\s|:-]+$/.test(row) && row.includes("|") && row.includes("-"));
   const head = at < 1 ? "" : `${rows[at - 1]}\n${rows[at]}\n`;
   return head.length < ENOUGH ? head : "";

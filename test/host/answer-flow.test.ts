@@ -441,6 +441,12 @@ describe("a permission for a call of a tool", () => {
     for (const all of [
       { permission: "bash", patterns: ["ls -l", "cat a"], metadata: { command: "ls -l && cat a" } },
       { permission: "read", patterns: ["/work/a.ts", "/work/b.ts"], metadata: {} },
+      {
+        permission: "external_directory",
+        patterns: ["/etc/*"],
+        metadata: { filepath: "/etc/hostname", parentDir: "/etc" },
+      },
+      { permission: "external_directory", patterns: ["/etc/*", "/tmp/*"], metadata: { command: "ls" } },
       { permission: "doom_loop", patterns: ["bash"], metadata: { tool: "bash", input: { command: "a b" } } },
     ])
       assert.deepEqual(await buttons({ ...ask, ...all }), ["Allow Once", "Reject", "More…"], all.permission);

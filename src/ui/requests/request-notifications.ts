@@ -97,7 +97,8 @@ function questionChoices([question, ...others]: readonly Question[]): readonly C
 
 /** Whether the subject says all that is known, which can include the input of a call. */
 function isAll({ subject, subjects, diff }: MirroredRequest & { readonly type: "permission" }): boolean {
-  const dense = (text: string): string => text.replace(/\s/g, "");
+  // A folder is asked for as all that is in it.
+  const dense = (text: string): string => text.replace(/\s|\/\*$/g, "");
   return diff === undefined && subjects.every((one) => dense(subject).includes(dense(one)));
 }
 

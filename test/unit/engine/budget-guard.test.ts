@@ -200,8 +200,11 @@ describe("the budget guard", () => {
     await spend(id, 2);
     await clock.advance(5_000);
     assert.deepEqual([outcome(window, id), outcome(window, below)], ["error BudgetExceeded", "running"]);
-    server.abort = abort;
+    window.engine.disconnect();
     await clock.advance(5_000);
+    server.abort = abort;
+    await window.engine.connect();
+    await clock.advance(0);
     assert.equal(outcome(window, below), "cancelled");
     const aborts = calls("abort", below);
     await clock.advance(MINUTE);

@@ -303,6 +303,23 @@ describe("Follow-ups", () => {
         assert.equal(task(id).followUp?.text, isSent ? undefined : "Then the docs.");
       });
 
+    it("don't make it go on, even if something below it can't be stopped", async () => {
+      const id = await launch();
+      const below = await launch({ parentSessionID: id });
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      const { abort } = server;
+      server.abort = async (sessionID) => {
+        if (sessionID === below) throw new Error("Not now.");
+        if (task(id).status === "running") server.finish(id, "The answer.");
+        await abort.call(server, sessionID);
+      };
+      await assert.rejects(window.engine.cancel(id), { code: "partly-done" });
+      await settled();
+      await clock.advance(60_000);
+      assert.equal(task(id).status, "cancelled");
+      assert.ok(!server.running().has(id));
+    });
+
     it("are kept if the task fails, and go with what continues it", async () => {
       const id = await launch();
       await window.engine.steer(id, "Then the docs.", { after: true });

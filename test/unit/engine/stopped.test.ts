@@ -125,6 +125,22 @@ describe("Once a task was stopped", () => {
     assert.deepEqual(window.engine.list(id), []);
   });
 
+  it("what a user retries begins, though the subagent that launched it completes meanwhile", async () => {
+    const { id } = await server.createSession({ title: "Look", parentID: parent, agent: "general" });
+    await server.prompt(id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(id);
+    await settled();
+    const failed = await launch(id);
+    await window.engine.cancel(failed);
+    const release = hold(server, "messages", id);
+    const retrying = window.engine.retry(failed);
+    await settled();
+    server.finish(id, "Found.");
+    await settled();
+    release();
+    assert.equal((await retrying).status, "running");
+  });
+
   it("nothing begins that it was launching, also if what is above it was stopped before", async () => {
     settings.maxDepth = 3;
     const top = await launch(parent);

@@ -278,6 +278,22 @@ describe("Subagents that others launched", () => {
     assert.deepEqual(subagent(compacted).progress?.toolCounts, { read: 1 });
   });
 
+  it("that were woken by the end of a task began with its notice", async () => {
+    const id = await working();
+    server.useTool(id, "read");
+    server.finish(id, "Launched.");
+    await clock.advance(1_000);
+    const parts = [{ text: "Task ended.", metadata: { [NOTICE_MARK]: "ses_x" } }];
+    await server.prompt(id, { messageID: "msg_notice", agent: "general", parts });
+    const began = clock.now();
+    server.useTool(id, "grep");
+    await clock.advance(1_000);
+    await connect();
+    await settled();
+    assert.equal(subagent(id).startedAt, began);
+    assert.deepEqual(subagent(id).progress?.toolCounts, { grep: 1 });
+  });
+
   it("stay running while the connection is lost, and are idle after it if they ended", async () => {
     await connect();
     const [ends, stays] = [await working(), await working()];

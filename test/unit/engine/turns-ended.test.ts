@@ -137,7 +137,7 @@ describe("The watcher of turns", () => {
       watched.store(prompt());
       watched.working().prompt = { kind: "stored" };
       await watched.hearError({ name: "Aborted", message: "Aborted" });
-      assert.deepEqual(watched.ends, [{ type: "cancelled", at: watched.start }]);
+      assert.deepEqual(watched.ends, [{ type: "cancelled", at: watched.start, neverBegan: false }]);
     });
   });
 

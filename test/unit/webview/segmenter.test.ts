@@ -70,6 +70,18 @@ describe("Segmenter", () => {
     );
   });
 
+  it("repeats it at each split, and nowhere else", () => {
+    const head = "|Name|Size|\n|-|-|\n";
+    const rows = "|a|1|\n".repeat(5_000);
+    const parts = segments(head + rows);
+    assert.ok(parts.length > 2);
+    for (const part of parts) assert.ok(part.startsWith(`${head}|a|1|`), part.slice(0, 40));
+    assert.equal(parts.join("").replaceAll(head, ""), rows);
+    const table = head + "|a|1|\n".repeat(300);
+    for (const blank of ["\n", " \n", "\r\n"])
+      assert.deepEqual(segments(`${table}${blank}Use \`a | b\`.\n`), [table + blank, "Use `a | b`.\n"]);
+  });
+
   it("splits a very long list before an item that isn't nested, as far as there is one", () => {
     const item = (length: number): string => `- item\n${"    - nested\n".repeat(length)}`;
     assert.deepEqual(segments(item(700) + item(10)), [item(700), item(10)]);
