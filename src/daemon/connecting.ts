@@ -23,6 +23,8 @@ export interface ConnectingOptions {
    * uses would burden the server.
    */
   readonly unasked: () => "connect" | "join" | "nothing";
+  /** A user has left the folder while it waited for other folders' servers. */
+  readonly left: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -113,20 +115,20 @@ export class Connecting implements Disposable {
   async cancel(): Promise<void> {
     const { connection } = this.options;
     const isReading = connection.state.kind === "connected" && this.state.kind === "connecting";
-    this.giveUp();
+    this.leave();
     // A crashed server is restarted without anyone waiting for it, and its tasks are read.
     if (isReading || connection.state.kind === "connecting") await connection.disconnect();
   }
 
   /** Disconnects from the current server. */
   async disconnect(): Promise<void> {
-    this.giveUp();
+    this.leave();
     await this.options.connection.disconnect();
   }
 
   /** Stops a server that the extension started, even one that is still starting, and disconnects. */
   async stopServer(): Promise<void> {
-    this.giveUp();
+    this.leave();
     await this.options.connection.stopServer();
   }
 
@@ -161,6 +163,11 @@ export class Connecting implements Disposable {
   private countQueued(change: number): void {
     this.queued += change;
     this.changes.fire();
+  }
+
+  private leave(): void {
+    if (this.queued > 0) this.options.left();
+    this.giveUp();
   }
 
   private giveUp(): void {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { arch, release } from "node:os";
 import { join } from "node:path";
+import { isGenerated } from "../engine/batch-ids.ts";
 import type { Task } from "../engine/task.ts";
 import { withoutName } from "../engine/task-names.ts";
 import type {
@@ -102,12 +103,14 @@ function describeSettings({ engine, server, password, ...settings }: FolderSetti
 
 /** Names each fact that is included, so that a new one of the record stays out until it is known to be harmless. */
 function describeTask(task: Task): object {
-  const { id, revision, agent, model, parentSessionID, parentMessageID, launchedBy, batchID } = task;
+  const { id, revision, agent, model, parentSessionID, parentMessageID, launchedBy } = task;
   const { isForked, forkedFrom, insteadOf, worktree, resumeCount, status, queued, toolCalls } = task;
   const { promptMessageID, finalMessageID, createdAt, startedAt, endedAt, worked, waited } = task;
   const { retrievedAt, clearedAt, adoptedAt, cost, tokens, notice } = task;
   return {
-    ...{ id, revision, agent, model, parentSessionID, parentMessageID, launchedBy, batchID },
+    ...{ id, revision, agent, model, parentSessionID, parentMessageID, launchedBy },
+    // Any other is a name that an agent or a user gave.
+    batchID: isGenerated(task.batchID) ? task.batchID : "named",
     ...{ isForked, forkedFrom, insteadOf, resumeCount, status, queued, toolCalls },
     ...{ promptMessageID, finalMessageID, createdAt, startedAt, endedAt, worked, waited },
     ...{ retrievedAt, clearedAt, adoptedAt, cost, tokens, notice },

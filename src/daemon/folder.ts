@@ -105,7 +105,10 @@ export class DaemonFolder implements FolderService, Disposable {
       return state.isUsed ? "connect" : "nothing";
     };
     const connecting = this.parts.add(
-      new Connecting({ connection, engine, session, starts, unasked, clock, logger }),
+      new Connecting({
+        ...{ connection, engine, session, starts, unasked, clock, logger },
+        left: () => state.setUsed(false),
+      }),
     );
     this.parts.add(
       connection.onDidChangeState(({ kind }) => {
@@ -198,13 +201,13 @@ export class DaemonFolder implements FolderService, Disposable {
   }
 
   async openConversation(id: string, send: (message: ConversationMessage) => void): Promise<Conversation> {
-    await this.returning.wait();
     const { engine, directory } = this;
     const speaker = (): Speaker => ({
       child: engine.child(id),
       folder: engine.worktrees.of(id)?.directory ?? directory,
     });
-    return new ShownConversation(await engine.transcript(id), speaker, send);
+    const transcript = await this.returning.run(() => engine.transcript(id));
+    return new ShownConversation(transcript, speaker, send);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { Refusal } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import type { FolderCalls, FolderMethod } from "../rpc/contract.ts";
-import { methodNames } from "../rpc/methods.ts";
+import { methodNames, signalOf } from "../rpc/methods.ts";
 import type { Connecting } from "./connecting.ts";
 
 /** Calls that don't depend on what tasks there are. */
@@ -13,15 +13,18 @@ const WITHOUT_TASKS: ReadonlySet<FolderMethod> = new Set<FolderMethod>([
   "disconnect",
   "stopServer",
   "attachCommand",
-  "image",
   "models",
   "agents",
   "planAgentTools",
   "applyAgentTools",
 ]);
 
-/** Calls that take a worktree for one without a task unless they know the task. */
-const NEED_TASKS: ReadonlySet<FolderMethod> = new Set<FolderMethod>(["listWorktrees", "cleanUpWorktree"]);
+/** Calls that take a worktree, or a task, for one without the other unless they know the tasks. */
+const NEED_TASKS: ReadonlySet<FolderMethod> = new Set<FolderMethod>([
+  "listWorktrees",
+  "cleanUpWorktree",
+  "image",
+]);
 
 /** What a daemon that knows no task yet says of one. */
 const UNKNOWN: readonly string[] = ["unknown-task", "unknown-batch", "unknown-session"];
@@ -40,27 +43,27 @@ export class Returning {
     connecting.onDidChange(() => (this.isBack ||= this.isConnected));
   }
 
-  /** Resolves once the folder has its tasks again, or it is known that it can't. */
-  async wait(): Promise<void> {
-    if (!this.isBack && this.connecting.state.kind !== "failed" && this.isUsed())
-      await this.connecting.join();
-  }
-
   /** The calls, which wait for the folder's tasks. */
   whenBack(calls: FolderCalls): FolderCalls {
     const waiting = methodNames.map((name) => {
       const call = calls[name] as (...args: unknown[]) => Promise<unknown>;
-      return [
-        name,
-        WITHOUT_TASKS.has(name) ? call : (...args: unknown[]) => this.call(name, () => call(...args)),
-      ];
+      const whenBack = (...args: unknown[]): Promise<unknown> =>
+        this.run(() => call(...args), { needsTasks: NEED_TASKS.has(name), signal: signalOf(name, args) });
+      return [name, WITHOUT_TASKS.has(name) ? call : whenBack];
     });
     return Object.fromEntries(waiting) as FolderCalls;
   }
 
-  private async call(name: FolderMethod, call: () => Promise<unknown>): Promise<unknown> {
-    await this.wait();
-    if (NEED_TASKS.has(name) && !this.isConnected) throw notConnected();
+  /** Makes a call once the folder has its tasks again, or it is known that it can't have them. */
+  async run<T>(
+    call: () => Promise<T>,
+    { needsTasks, signal }: { readonly needsTasks?: boolean; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<T> {
+    this.isBack ||= this.isConnected;
+    if (!this.isBack && this.connecting.state.kind !== "failed" && this.isUsed())
+      await this.connecting.join();
+    if (signal?.aborted) throw new Refusal("cancelled-by-caller", sentence("The call was cancelled."));
+    if (needsTasks && !this.isBack && !this.isConnected) throw notConnected();
     try {
       return await call();
     } catch (error) {

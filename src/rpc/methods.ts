@@ -127,6 +127,16 @@ export function takeSignal(method: FolderMethod, args: readonly unknown[]): Trav
   return { args: args.with(at, options), signal, cancelled };
 }
 
+/** The signal among the arguments of a call. */
+export function signalOf(method: FolderMethod, args: readonly unknown[]): AbortSignal | undefined {
+  const place = METHODS[method].signal;
+  if (!place) return undefined;
+  const given = args[place.at];
+  return place.field
+    ? (given as { readonly signal?: AbortSignal } | undefined)?.signal
+    : (given as AbortSignal);
+}
+
 /** The inverse of {@link takeSignal}, for the daemon. `args` must be complete, with undefined for omitted arguments. */
 export function putSignal(
   method: FolderMethod,

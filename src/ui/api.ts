@@ -115,7 +115,7 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
     return run(forPrograms, context);
   };
   /** Runs once the folder is connected, because its tasks are unknown before. */
-  const at = async <T>(id: string, run: () => Promise<T>): Promise<T> => {
+  const at = async <T>(id: string | undefined, run: () => Promise<T>): Promise<T> => {
     await opened();
     await folders.opened;
     await connectedFolder(folders, known.folderOf(id));
@@ -143,12 +143,14 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
         at(id, () => programs(({ forkTask }, context) => forkTask(context, id, { ...options, prompt }))),
       adopt: (id) => at(id, () => tasks.adopt(id)),
       output: (id, options) => at(id, () => tasks.output(id, options)),
-      wait: async (id, { timeoutMs, signal } = {}) => (await known.wait([id], { timeoutMs, signal }))[0],
+      wait: (id, { timeoutMs, signal } = {}) =>
+        at(id, async () => (await known.wait([id], { timeoutMs, signal }))[0]),
       answer: (id, ...rest) =>
         at(id, () => programs(({ sendAnswer }, context) => sendAnswer(context, id, ...rest))),
       cancel: (id) => at(id, () => tasks.cancel(id)),
-      cancelBatch: async (batchID, parentSessionID = session()?.id) =>
-        tasks.cancelBatch(batchID, parentSessionID),
+      cancelBatch: (batchID, parentSessionID) =>
+        // Without a session, it would be a batch of any.
+        at(parentSessionID, () => tasks.cancelBatch(batchID, parentSessionID ?? session()?.id ?? "")),
       stopSubagent: (id) => at(id, () => tasks.stopSubagent(id)),
       clear: (id, options) => at(id, () => tasks.clear(id, options)),
       onDidChange: taskChanges,
@@ -172,7 +174,11 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
         await opened();
         await connectedFolder(folders);
       },
-      stop: async () => requireFolder(folders).connector.stopServer(),
+      stop: async () => {
+        await opened();
+        await folders.opened;
+        await requireFolder(folders).connector.stopServer();
+      },
       stopBackgroundWork: (paths) =>
         programs(({ stopBackgroundWork }, context) => stopBackgroundWork(context, paths)),
     },

@@ -39,13 +39,21 @@ export class Notifications implements vscode.Disposable {
   }
 
   private async show({ before, after }: TaskChange): Promise<void> {
-    if (!before || !after || !isActive(before) || isActive(after) || isTakenBack(before, after)) return;
+    if (!before || !isActive(before) || (after && (isActive(after) || isTakenBack(before, after)))) return;
+    if (!after) {
+      if (before.launchedBy === "person" && before.status === "running")
+        (await this.endNotifications()).leave(before, this.context.known.list(before.parentSessionID));
+      return;
+    }
     if (after.launchedBy !== "person" && !isStoppedAtLimit(after)) return;
     // Read before the texts are loaded, because the other tasks may change in the meantime.
     const siblings = this.context.known.list(after.parentSessionID);
     if (after.launchedBy !== "person" && this.isReported(after)) return;
-    this.ends ??= loadLater().then(({ EndNotifications }) => new EndNotifications(this.context));
-    (await this.ends).show(after, before.status === "running" ? siblings : []);
+    (await this.endNotifications()).show(after, before.status === "running" ? siblings : []);
+  }
+
+  private endNotifications(): Promise<EndNotifications> {
+    return (this.ends ??= loadLater().then(({ EndNotifications }) => new EndNotifications(this.context)));
   }
 
   /** Whether the stop of another task of the batch was reported within a moment. If not, this one is noted. */

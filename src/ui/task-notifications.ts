@@ -75,7 +75,17 @@ export class EndNotifications implements Disposable {
       if (batch.some(({ status }) => status === "running") || this.reported.has(key)) return;
       this.reported.add(key);
     }
-    const tasks = batch.length > 1 ? batch : [task];
+    this.add(batch.length > 1 ? batch : [task]);
+  }
+
+  /** Notifies the user of the tasks that were launched with one that is gone, if their last end was awaited. */
+  leave(gone: Task, siblings: readonly Task[]): void {
+    const all = [...siblings, gone].sort((a, b) => a.createdAt - b.createdAt);
+    const others = launchedWith(all, gone).filter(({ id }) => id !== gone.id);
+    if (others.length > 0 && !others.some(({ status }) => status === "running")) this.add(others);
+  }
+
+  private add(tasks: readonly Task[]): void {
     if (!isWanted(this.context, tasks) || this.isSeen(tasks)) return;
     const { clock, known } = this.context;
     if (this.pending.length === 0) this.since = clock.now();

@@ -65,7 +65,10 @@ describe("activation", () => {
     assert.deepEqual(tasks.list(), []);
     await assert.rejects(tasks.launch({ prompt: "Never" }), /There is no window/);
     await assert.rejects(tasks.cancel("none"), /There is no window/);
+    await assert.rejects(tasks.wait("none"), /There is no window/);
+    await assert.rejects(tasks.cancelBatch("none"), /There is no window/);
     await assert.rejects(server.connect(), /There is no window/);
+    await assert.rejects(server.stop(), /There is no window/);
     await ready();
     assert.match(logged.join("\n"), /^Couldn't open the window\. Error: There is no window\./m);
   });

@@ -267,6 +267,24 @@ describe("notifications of ended tasks", () => {
     await tells(500, "Batch of 2: 2 failed");
   });
 
+  it("report the rest of a batch if the last task that ran is gone", async () => {
+    const batchID = freshID("bat", 1, Math.random);
+    const [one, two, gone] = ["One", "Two", "Gone"].map((id) => running(id, { batchID, createdAt: 1 }));
+    assert.ok(one && two && gone);
+    const done = [one, two].map((task): Task => ({ ...task, status: "completed", endedAt: 10 }));
+    listed = [...done, gone];
+    for (const after of done) {
+      ended.set(after.id, after);
+      changes.fire({ id: after.id, before: { ...after, status: "running" }, after });
+    }
+    await clock.advance(60_000);
+    assert.deepEqual(told, []);
+    listed = done;
+    changes.fire({ id: "Gone", before: gone, after: undefined });
+    await until("the rest to be reported soon", () => clock.pending > 0);
+    await tells(500, "Batch of 2: 2 completed");
+  });
+
   it("are not shown if the user doesn't want them", async () => {
     notifyUser = "failures";
     const one = running("One");

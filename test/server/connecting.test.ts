@@ -84,6 +84,7 @@ describe("connecting to a server whose answers fail", () => {
       session,
       starts,
       unasked: () => "join",
+      left: () => undefined,
       clock: realClock,
       logger,
     });

@@ -24,6 +24,7 @@ describe("what the daemon says about itself", function () {
     promptKey: "sk-prompt-0123456789abcdef",
     prompt: "the launch codes of the prompt",
     description: "the launch codes of the title",
+    batch: "the launch codes of the batch",
     answer: "the launch codes of the answer",
     password: "a-password-of-the-user",
     urlPassword: "it's/the-password-in-an-address",
@@ -44,6 +45,7 @@ describe("what the daemon says about itself", function () {
     const { id } = await calls.launch({
       prompt: `${SECRETS.prompt} ${SECRETS.promptKey} ${script([{ text: SECRETS.answer }])}`,
       description: SECRETS.description,
+      batchID: SECRETS.batch,
       agent: "general",
       parentSessionID,
       launchedBy: "person",

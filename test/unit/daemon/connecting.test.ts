@@ -18,6 +18,7 @@ describe("connecting many folders", () => {
 
   /** A folder whose server starts on demand. */
   class FakeFolder {
+    isLeft = false;
     private readonly states = new Emitter<ConnectionState>((error) => assert.fail(String(error)));
     private readonly connects = new Emitter<void>((error) => assert.fail(String(error)));
     state: ConnectionState = { kind: "disconnected" };
@@ -61,6 +62,7 @@ describe("connecting many folders", () => {
         session: { refresh: async () => undefined },
         starts,
         unasked: () => "connect",
+        left: () => void (this.isLeft = true),
         clock: realClock,
         logger: strictLogger,
       });
@@ -94,6 +96,10 @@ describe("connecting many folders", () => {
       (error) => error instanceof Refusal && error.code === "cancelled-by-caller",
     );
     assert.equal(third.connecting.state.kind, "disconnected");
+    assert.deepEqual(
+      made.map(({ isLeft }) => isLeft),
+      [false, false, true, false],
+    );
     assert.deepEqual(kinds(), ["connecting", "connecting", "disconnected", "disconnected"]);
     first.finish();
     await until("the next to start", () => fourth.state.kind === "connecting");

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { DaemonFolder, type Shared } from "../../../src/daemon/folder.ts";
 import { DaemonFolders } from "../../../src/daemon/folders.ts";
 import { Semaphore } from "../../../src/daemon/semaphore.ts";
@@ -10,7 +12,7 @@ import { ServerEvents } from "../../../src/opencode/server-events.ts";
 import type { FolderSettings } from "../../../src/rpc/contract.ts";
 import type { HostedFolder } from "../../../src/rpc/folder-host.ts";
 import { noOwnServers } from "../../support/engine.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
+import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { roughTokens } from "../../support/rough-tokens.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
@@ -130,6 +132,48 @@ describe("the folders of the daemon", () => {
       () => calls.listWorktrees(),
     ])
       await assert.rejects(call(), { name: "Refusal", code: "unavailable" });
+    close();
+  });
+
+  for (const how of ["cancelConnecting", "stopServer"] as const)
+    it(`leave one alone that the user left by ${how} while it waited for the servers of others`, async () => {
+      await keep(true, []);
+      const others = await shared.starts.enter(new AbortController().signal);
+      const { service, close } = await folders.open({ directory, settings: noServer, env: {} });
+      assert.ok(service instanceof DaemonFolder);
+      void service.calls.join();
+      await until("it to wait", () => shared.starts["waiting"].size > 0);
+      // No server may be stopped here.
+      await service.calls[how]().catch(() => undefined);
+      await settled();
+      assert.equal(service["state"].isUsed, false);
+      await service.calls.takenSince(0);
+      assert.equal(shared.starts["waiting"].size, 0);
+      close();
+      others();
+    });
+
+  it("show no picture of the folder for one of a worktree, nor say that a conversation is gone, before the tasks are known", async () => {
+    await keep(true, [TASK]);
+    writeFileSync(join(directory, "a.png"), Buffer.from("89504e470d0a1a0a", "hex"));
+    const { service, close } = await folders.open({ directory, settings: noServer, env: {} });
+    await assert.rejects(service.calls.image("ses_1", "a.png"), { code: "unavailable" });
+    await assert.rejects(
+      service.openConversation("ses_1", () => undefined),
+      { code: "unavailable" },
+    );
+    close();
+  });
+
+  it("don't make a call that was cancelled while it waited", async () => {
+    await keep(true, [TASK]);
+    const { service, close } = await folders.open({ directory, settings: noServer, env: {} });
+    assert.ok(service instanceof DaemonFolder);
+    const cancelled = new AbortController();
+    service["connecting"].join = async () => cancelled.abort();
+    await assert.rejects(service.calls.output("ses_1", { signal: cancelled.signal }), {
+      code: "cancelled-by-caller",
+    });
     close();
   });
 
