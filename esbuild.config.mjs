@@ -206,7 +206,7 @@ async function minifyAgain({ outputs }, hasConstructors) {
   const minify = {
     compress: {
       ecma: 2022,
-      passes: 3,
+      passes: 6,
       unsafe_arrows: !hasConstructors,
       unsafe_methods: !hasConstructors,
     },

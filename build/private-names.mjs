@@ -19,8 +19,8 @@ export function privateNames(files) {
   for (const library of program.getSourceFiles().filter(({ isDeclarationFile }) => isDeclarationFile))
     addNames(library, known);
   const visit = (node, isOurs) => {
-    // A text may be the name of a member, too.
-    if (ts.isStringLiteralLike(node)) others.add(node.text);
+    // A text may be the name of a member, too, but not one in a type.
+    if (ts.isStringLiteralLike(node) && !ts.isLiteralTypeNode(node.parent)) others.add(node.text);
     if (ts.isIdentifier(node) && isMemberName(node))
       (isOurs && isOwn(memberOf(node, checker), known.has(node.text)) ? found : others).add(node.text);
     ts.forEachChild(node, (child) => visit(child, isOurs));
@@ -30,6 +30,9 @@ export function privateNames(files) {
     visit(ts.createSourceFile(file, readFileSync(file, "utf8"), ts.ScriptTarget.Latest, true), false);
   return [...found].filter((name) => !others.has(name));
 }
+
+/** The files whose interfaces are only for objects that are neither kept nor sent anywhere. */
+const STAYING = /\/src\/ui\/(?:commands\/command|folders\/folders|quick-input|wizard)\.ts$/;
 
 /** What the editor, Node or a package may call a member of ours by. */
 function addNames(library, names) {
@@ -57,18 +60,19 @@ function isMemberName(node) {
 
 function memberOf(node, checker) {
   const { parent } = node;
-  return ts.isBindingElement(parent)
-    ? checker.getTypeAtLocation(parent.parent).getProperty(node.text)
-    : checker.getSymbolAtLocation(node);
+  if (ts.isBindingElement(parent)) return checker.getTypeAtLocation(parent.parent).getProperty(node.text);
+  const wanted = ts.isObjectLiteralElement(parent) && checker.getContextualType(parent.parent);
+  return (wanted && wanted.getProperty(node.text)) || checker.getSymbolAtLocation(node);
 }
 
 /** @param isKnown whether the name is also one of the editor, of Node or of a package */
 function isOwn(member, isKnown) {
   const declarations = member?.declarations ?? [];
   const isPrivate = (one) => ts.getCombinedModifierFlags(one) & ts.ModifierFlags.Private;
-  const isOfWindow = (one) =>
-    !isKnown &&
-    (ts.isClassElement(one) || ts.isParameter(one)) &&
-    /\/src\//.test(one.getSourceFile().fileName);
-  return declarations.length > 0 && declarations.every((one) => isPrivate(one) || isOfWindow(one));
+  const isOfOurs = (one) => {
+    const { fileName } = one.getSourceFile();
+    if (isKnown || !/\/src\//.test(fileName)) return false;
+    return ts.isClassElement(one) || ts.isParameter(one) || (ts.isTypeElement(one) && STAYING.test(fileName));
+  };
+  return declarations.length > 0 && declarations.every((one) => isPrivate(one) || isOfOurs(one));
 }
