@@ -29,7 +29,7 @@ export function createFolderCalls({
   connecting,
   plugin,
 }: FolderParts): FolderCalls {
-  const formerModes = new FormerModes();
+  const formerModes = new FormerModes(directory);
   const folderOf = (sessionID: string): string => engine.worktreeWork.directoryOf(sessionID) ?? directory;
   const others: Omit<FolderCalls, keyof EngineCalls> = {
     worktreeChanges: (...args) => engine.worktreeWork.changes(...args),

@@ -12,6 +12,8 @@ import { commitOf } from "./repository.ts";
 import { snapshot } from "./snapshot.ts";
 
 export interface CreateBranch {
+  /** The folder for which the worktree was made. */
+  readonly folder: string;
   /** A directory in the worktree. */
   readonly worktree: string;
   /** The commit of the state from which the worktree was made. */
@@ -38,8 +40,8 @@ interface Start {
  * @returns the branch's last commit
  */
 export async function createBranch(options: CreateBranch): Promise<string> {
-  const { worktree, base, name, message, signal } = options;
-  const { repository, ours } = await requireOurs(worktree, signal);
+  const { folder, worktree, base, name, message, signal } = options;
+  const { repository, ours } = await requireOurs(worktree, folder, signal);
   const { root } = repository;
   await requireFree(root, name, signal);
   await requireNoRebase(repository);

@@ -23,7 +23,7 @@ export async function planBringBack(options: {
   const { folder, worktree, base, unsaved, signal } = options;
   const [{ root }, { repository }] = await Promise.all([
     findRepository(folder, signal),
-    requireOurs(worktree, signal),
+    requireOurs(worktree, folder, signal),
   ]);
   await requireNoRebase(repository);
   const { tree: agents } = await snapshot(worktree, { base, signal });

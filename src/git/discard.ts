@@ -12,12 +12,14 @@ export const KEEP_DISCARDED_MS = 30 * DAY;
 
 /** Removes a worktree whose work isn't wanted. All of it but ignored files can be brought back for 30 days. */
 export async function discard(options: {
+  /** The folder for which it was made. */
+  readonly folder: string;
   /** A directory in the worktree. */
   readonly directory: string;
   readonly signal?: AbortSignal | undefined;
 }): Promise<KeptState> {
-  const { directory, signal } = options;
-  const { repository, ours } = await requireOurs(directory, signal);
+  const { folder, directory, signal } = options;
+  const { repository, ours } = await requireOurs(directory, folder, signal);
   await requireNoInnerRepositories(repository.root, signal);
   const { commit } = await stateOf(repository, ours, signal);
   const ref = refs.discarded(ours.name, new Date());

@@ -49,12 +49,12 @@ export class FolderWorktrees implements Worktrees {
     this.predictions = new Predictions(folder);
   }
 
-  obstacle({ from, location }: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined> {
-    return obstacle(this.startOf(from), { location });
+  async obstacle({ from, location }: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined> {
+    return obstacle(await this.startOf(from), { location });
   }
 
   async make({ name: wanted, from, location, startFrom, include = [] }: NewWorktree): Promise<TaskWorktree> {
-    const start = this.startOf(from);
+    const start = await this.startOf(from);
     const { name, directory, root, base } = await makeWorktree({
       directory: start,
       name: wanted,
@@ -116,7 +116,7 @@ export class FolderWorktrees implements Worktrees {
   async changes(worktree: TaskWorktree): Promise<WorktreeChanges> {
     const { name, directory, base } = worktree;
     const ref = refs.result(name);
-    if (await this.exists(worktree)) await keep({ directory, as: "result" });
+    if (await this.exists(worktree)) await keep({ folder: this.folder, directory, as: "result" });
     const result = await commitOf(this.folder, ref);
     if (result === undefined)
       throw new UserFacingError(
@@ -149,7 +149,7 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async isAsPlanned({ directory, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
-    const { root } = (await requireOurs(directory)).repository;
+    const { root } = (await requireOurs(directory, this.folder)).repository;
     return (await snapshot(root, { base })).tree === agents && (await innerRepositories(root)).length === 0;
   }
 
@@ -185,18 +185,18 @@ export class FolderWorktrees implements Worktrees {
   }
 
   takeIn(worktree: TaskWorktree, plan: BringBackPlan): Promise<string> {
-    return takeIn(worktree, plan);
+    return takeIn(worktree, plan, this.folder);
   }
 
   async createBranch(
     { directory, base }: TaskWorktree,
     { name, message }: { readonly name: string; readonly message: string },
   ): Promise<void> {
-    await createBranch({ worktree: directory, base, name, message });
+    await createBranch({ folder: this.folder, worktree: directory, base, name, message });
   }
 
   async discard({ directory }: TaskWorktree): Promise<string> {
-    const { ref } = await discard({ directory });
+    const { ref } = await discard({ folder: this.folder, directory });
     await expireDiscarded(this.folder, new Date());
     return ref;
   }
@@ -225,7 +225,8 @@ export class FolderWorktrees implements Worktrees {
     return { ...plan, root: (await findRepository(this.folder)).root };
   }
 
-  private startOf(from: TaskWorktree | undefined): string {
+  private async startOf(from: TaskWorktree | undefined): Promise<string> {
+    if (from) await requireOurs(from.directory, this.folder);
     return from?.directory ?? this.folder;
   }
 }

@@ -39,6 +39,7 @@ const CONFIGURATION = [
   "core.quotePath=false",
   // Fails for files with mixed line endings, which are committed as they would be without it.
   "core.safecrlf=false",
+  "log.showSignature=false",
   "gc.auto=0",
   "maintenance.auto=false",
 ].flatMap((setting) => ["-c", setting]);

@@ -37,7 +37,7 @@ export async function listWorktrees(folder: string, signal?: AbortSignal): Promi
       directory: root === undefined ? undefined : inTree(root, repository),
       made,
       size: root === undefined ? 0 : await sizeOf(root, signal),
-      work: await workOf(ours, signal),
+      work: await workOf(ours, folder, signal),
     });
   }
   return listed;
@@ -45,12 +45,13 @@ export async function listWorktrees(folder: string, signal?: AbortSignal): Promi
 
 async function workOf(
   { name, root }: OurWorktree,
+  folder: string,
   signal: AbortSignal | undefined,
 ): Promise<Work | undefined> {
   if (root === undefined) return undefined;
   try {
     const base = await commitOf(root, refs.base(name), signal);
-    return base === undefined ? undefined : await work({ directory: root, base, signal });
+    return base === undefined ? undefined : await work({ folder, directory: root, base, signal });
   } catch {
     signal?.throwIfAborted();
     return undefined;

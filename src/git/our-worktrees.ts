@@ -46,28 +46,27 @@ export async function ourWorktrees({
   return new Map(found.filter((one) => one !== undefined).map((one) => [one.name, one]));
 }
 
-/** The worktree of ours that contains the directory. Throws if there is none, so that no other files are touched. */
+/**
+ * The worktree of ours that contains the directory, in the repository of the folder for whose task it was made. Throws if
+ * there is none, so that no other files are touched, and nothing is run: an agent can write a file `.git` that leads to a
+ * repository of its own, whose configuration names commands.
+ */
 export async function requireOurs(
   directory: string,
+  folder: string,
   signal?: AbortSignal,
 ): Promise<{ readonly repository: Repository; readonly ours: OurWorktree }> {
-  const repository = await findRepository(directory, signal);
-  const ours = isLinked(repository) ? await readOurs(repository.gitDirectory) : undefined;
-  if (!ours)
+  const [repository, { commonDirectory }] = await Promise.all([
+    findRepository(directory, signal),
+    findRepository(folder, signal),
+  ]);
+  const isLinked = dirname(repository.gitDirectory) === join(commonDirectory, "worktrees");
+  const ours = isLinked ? await readOurs(repository.gitDirectory) : undefined;
+  if (!ours || repository.commonDirectory !== commonDirectory)
     throw new UserFacingError(
       sentence("{0} isn't a worktree made for a task, or it was unlocked, so it's left alone.", directory),
     );
   return { repository, ours };
-}
-
-/**
- * Whether Git's directory is that of a worktree, and outside of it. An agent can write a file `.git` that leads to a
- * repository of its own, whose configuration names commands.
- */
-function isLinked({ root, gitDirectory, commonDirectory }: Repository): boolean {
-  const way = relative(root, commonDirectory);
-  const isOutside = way.startsWith("..") || isAbsolute(way);
-  return isOutside && dirname(gitDirectory) === join(commonDirectory, "worktrees");
 }
 
 /**

@@ -53,7 +53,9 @@ export class Predictions {
       const known = this.works.get(name);
       const isKnown = known?.base.commit === base && !changed.has(name);
       // One that was led elsewhere isn't read: nothing may be run there.
-      const work = isKnown ? known : (await isOurs(worktree, signal)) && (await readWork(worktree, signal));
+      const work = isKnown
+        ? known
+        : (await isOurs(worktree, this.folder, signal)) && (await readWork(worktree, signal));
       if (work) works.set(name, work);
     }
     this.works = works;
@@ -119,9 +121,9 @@ export async function isThere({ directory }: TaskWorktree, folder: string): Prom
   }
 }
 
-async function isOurs({ directory }: TaskWorktree, signal: AbortSignal): Promise<boolean> {
+async function isOurs({ directory }: TaskWorktree, folder: string, signal: AbortSignal): Promise<boolean> {
   try {
-    await requireOurs(directory, signal);
+    await requireOurs(directory, folder, signal);
     return true;
   } catch {
     signal.throwIfAborted();

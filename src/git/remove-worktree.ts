@@ -35,14 +35,16 @@ const MAX_COMMITS = 100;
 
 /** What the worktree contains that exists nowhere else, compared to a state that does. */
 export async function work(options: {
+  /** The folder for which it was made. */
+  readonly folder: string;
   /** A directory in the worktree. */
   readonly directory: string;
   /** The commit from which it was made, or a later one that was kept or brought back. */
   readonly base: string;
   readonly signal?: AbortSignal | undefined;
 }): Promise<Work> {
-  const { directory, base, signal } = options;
-  const { repository, ours } = await requireOurs(directory, signal);
+  const { folder, directory, base, signal } = options;
+  const { repository, ours } = await requireOurs(directory, folder, signal);
   const { commit, head } = await snapshot(repository.root, { base, signal });
   const start = await commitOf(repository.root, refs.head(ours.name), signal);
   const tips = [head, await rebasedTip(repository, signal)].filter((tip) => tip !== undefined);
@@ -55,14 +57,16 @@ export async function work(options: {
 
 /** Keeps the files and commits of a worktree, whatever becomes of it. */
 export async function keep(options: {
+  /** The folder for which it was made. */
+  readonly folder: string;
   /** A directory in the worktree. */
   readonly directory: string;
   /** As the result of its task, which replaces an earlier one, or as one more state. */
   readonly as?: "result" | "state";
   readonly signal?: AbortSignal | undefined;
 }): Promise<KeptState> {
-  const { directory, as = "state", signal } = options;
-  const { repository, ours } = await requireOurs(directory, signal);
+  const { folder, directory, as = "state", signal } = options;
+  const { repository, ours } = await requireOurs(directory, folder, signal);
   const { commit } = await stateOf(repository, ours, signal);
   const ref = as === "result" ? refs.result(ours.name) : refs.kept(ours.name, new Date());
   await git(repository.root, ["update-ref", ref, commit], { signal });
@@ -104,7 +108,7 @@ export async function removeWorktree(options: {
   let kept: KeptState | undefined;
   if (ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))) {
     await requireNoInnerRepositories(ours.root, signal);
-    kept = await keep({ directory: ours.root, signal });
+    kept = await keep({ folder, directory: ours.root, signal });
   } else if (ours.root !== undefined && (await isCutOff(ours.root)))
     throw new UserFacingError(
       sentence(

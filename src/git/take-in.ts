@@ -13,11 +13,15 @@ import { withTemporaryIndex } from "./temporary-index.ts";
 import { writeBack } from "./write-back.ts";
 
 /** See `Worktrees.takeIn`. */
-export async function takeIn({ name, directory, base }: TaskWorktree, plan: BringBackPlan): Promise<string> {
-  const { root } = (await requireOurs(directory)).repository;
+export async function takeIn(
+  { name, directory, base }: TaskWorktree,
+  plan: BringBackPlan,
+  folder: string,
+): Promise<string> {
+  const { root } = (await requireOurs(directory, folder)).repository;
   const inWorktree = { ...plan, root, mine: plan.agents, agents: plan.mine };
   const changed = await changedFiles(root, plan.agents, plan.merged, { renames: false });
-  await keep({ directory });
+  await keep({ folder, directory });
   const moved = [plan.commits.mine, plan.commits.agents].map((commit) => `~${commit}`);
   const left = plan.files.filter(isForUser).flatMap(({ path, from }) => [path, ...(from ? [from] : [])]);
   const paths = changed

@@ -56,7 +56,7 @@ async function makeOurs(): Promise<number> {
   const took = await timed(async () => {
     made = await Promise.all(Array.from({ length: AT_ONCE }, one));
   });
-  for (const { root: directory } of made) await discard({ directory });
+  for (const { root: directory } of made) await discard({ folder: root, directory });
   return took;
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { createBranch } from "../../../src/git/branch.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree, type MadeWorktree } from "../../../src/git/make-worktree.ts";
@@ -7,8 +8,11 @@ import { ARepository, gitIn, stopInRebase, writeFiles } from "./a-repository.ts"
 
 const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
 
+/** The folder for which a worktree was made. */
+const folderOf = (worktree: string): string => dirname(worktree).replace(/\.worktrees$/, "");
+
 function create({ root: worktree, base }: MadeWorktree, name = "agent/work"): Promise<string> {
-  return createBranch({ worktree, base, name, message: "Add tests" });
+  return createBranch({ folder: folderOf(worktree), worktree, base, name, message: "Add tests" });
 }
 
 /** The commits of a branch after the first, oldest first, each with the files that it changed. */
@@ -99,7 +103,13 @@ describe("A branch of a worktree's work", () => {
     const made = await makeWorktree({ directory: repository.root, name: "work", from: "what-you-see" });
     writeFiles(made.root, { ".gitignore": "*.env\n" });
     gitIn(made.root, "rm", "-q", "--cached", ".env");
-    await createBranch({ worktree: made.root, base: made.base, name: "agent/work", message: "Rest" });
+    await createBranch({
+      folder: repository.root,
+      worktree: made.root,
+      base: made.base,
+      name: "agent/work",
+      message: "Rest",
+    });
     assert.equal(repository.git("ls-tree", "-r", "--name-only", "agent/work"), ".gitignore\n");
   });
 

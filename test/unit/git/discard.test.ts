@@ -27,7 +27,7 @@ describe("A discarded worktree", () => {
     gitIn(root, "commit", "-qam", "By the agent");
     writeFiles(root, { "new.txt": "new\n" });
     const [head, files] = [gitIn(root, "rev-parse", "HEAD"), filesOf(root)];
-    const { ref } = await discard({ directory: root });
+    const { ref } = await discard({ folder: repository.root, directory: root });
     assert.match(ref, /^refs\/asyncagents\/discarded\/work-\d{8}T\d{9}Z$/);
     assert.equal(existsSync(root), false);
     assert.deepEqual(await listWorktrees(repository.root), []);
@@ -42,8 +42,8 @@ describe("A discarded worktree", () => {
     const make = async (): Promise<string> =>
       (await makeWorktree({ directory: repository.root, name: "work", from })).root;
     const [first, second] = [await make(), await make()];
-    await discard({ directory: first });
-    const { ref } = await discard({ directory: second });
+    await discard({ folder: repository.root, directory: first });
+    const { ref } = await discard({ folder: repository.root, directory: second });
     const discarded = references(repository);
     const now = Date.now();
     await expireDiscarded(repository.root, new Date(now + KEEP_DISCARDED_MS - 60_000));
@@ -59,7 +59,7 @@ describe("A discarded worktree", () => {
   it("is not forgotten if it was made again meanwhile, and other work in it was kept", async () => {
     const repository = dirtyRepository();
     const { root, name } = await makeWorktree({ directory: repository.root, name: "work", from });
-    await discard({ directory: root });
+    await discard({ folder: repository.root, directory: root });
     const now = Date.now();
     await remakeWorktree({ folder: repository.root, name, root });
     writeFiles(root, { "new.txt": "new\n" });
@@ -75,7 +75,7 @@ describe("A discarded worktree", () => {
     const { root, name } = await makeWorktree({ directory: repository.root, name: "work", from });
     const old = "refs/asyncagents/discarded/work-20200101T000000000Z";
     repository.git("update-ref", old, "HEAD");
-    const { ref } = await discard({ directory: root });
+    const { ref } = await discard({ folder: repository.root, directory: root });
     await expireDiscarded(repository.root, new Date());
     assert.equal(references(repository).includes(old), false);
     await undoDiscard({ folder: repository.root, name, root, ref });

@@ -1,12 +1,28 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { FormerModes } from "../../../src/git/former-modes.ts";
 import { makeRepository } from "../../support/repository.ts";
 import { tempDir } from "../../support/temp.ts";
 
 describe("the mode of a file that was deleted", () => {
-  const formerMode = (directory: string, path: string) => new FormerModes().of(directory, path);
+  it("isn't read where a worktree leads to a repository of its agent, which could run anything", async () => {
+    const { directory } = makeRepository();
+    const ran = join(tempDir(), "ran");
+    const other = makeRepository();
+    other.git("config", "core.repositoryformatversion", "1");
+    other.git("config", "extensions.partialClone", "o");
+    other.git("config", "remote.o.promisor", "true");
+    other.git("config", "remote.o.url", other.directory);
+    other.git("config", "remote.o.uploadpack", `touch ${ran}; git-upload-pack`);
+    const head = other.git("rev-parse", "HEAD").trim();
+    rmSync(join(other.directory, ".git/objects", head.slice(0, 2), head.slice(2)));
+    const path = join(other.directory, "gone.txt");
+    assert.equal(await new FormerModes(directory).of(other.directory, path), undefined);
+    assert.ok(!existsSync(ran));
+  });
+
+  const formerMode = (directory: string, path: string) => new FormerModes(directory).of(directory, path);
 
   it("is that of the last commit, also if the file is gone from the index and with its folder", async () => {
     const { directory, git, write } = makeRepository();
@@ -20,7 +36,7 @@ describe("the mode of a file that was deleted", () => {
     write("untracked.sh", "echo\n");
     git("rm", "--quiet", "removed.sh");
     for (const name of ["tools", "link", "[a].txt", "untracked.sh"]) rmSync(at(name), { recursive: true });
-    const modes = new FormerModes();
+    const modes = new FormerModes(directory);
     const asked = ["tools/run.sh", "removed.sh", "link", "[a].txt", "untracked.sh", "there.sh"];
     assert.deepEqual(await Promise.all(asked.map((name) => modes.of(directory, at(name)))), [
       "100755",

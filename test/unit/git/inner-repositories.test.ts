@@ -34,9 +34,10 @@ describe("A repository inside a worktree", () => {
   function ways(): Readonly<Record<string, () => Promise<unknown>>> {
     const { root, base, name } = made;
     return {
-      discard: () => discard({ directory: root }),
+      discard: () => discard({ folder: repository.root, directory: root }),
       remove: () => removeWorktree({ folder: repository.root, name }),
-      branch: () => createBranch({ worktree: root, base, name: "agent/work", message: "Work" }),
+      branch: () =>
+        createBranch({ folder: repository.root, worktree: root, base, name: "agent/work", message: "Work" }),
     };
   }
 
@@ -71,7 +72,7 @@ describe("A repository inside a worktree", () => {
     makeInner("sub/app");
     await assertKept("sub/app");
     rmSync(join(made.root, "sub/app/.git"), { recursive: true });
-    await discard({ directory: made.root });
+    await discard({ folder: repository.root, directory: made.root });
     assert.equal(existsSync(made.root), false);
   });
 
@@ -81,7 +82,7 @@ describe("A repository inside a worktree", () => {
     gitIn(made.root, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "All");
     await assertKept("app");
     rmSync(join(made.root, "app"), { recursive: true });
-    await discard({ directory: made.root });
+    await discard({ folder: repository.root, directory: made.root });
     assert.equal(existsSync(made.root), false);
   });
 

@@ -108,11 +108,14 @@ describe("A process that is killed at each call of Git", function () {
         .at(-1) ?? "";
     const undo = (): Promise<void> =>
       undoDiscard({ folder: repository.root, name, root, ref: lastDiscarded() });
-    const moments = kill.moments("discard", { directory: root });
+    const moments = kill.moments("discard", { folder: repository.root, directory: root });
     for (const moment of moments) {
       if (!existsSync(root)) await undo();
       assert.deepEqual(filesOf(root), files);
-      assert.ok(kill.kill("discard", { directory: root }, moment), JSON.stringify(moment));
+      assert.ok(
+        kill.kill("discard", { folder: repository.root, directory: root }, moment),
+        JSON.stringify(moment),
+      );
       await cleanUpUnfinished(repository.root);
       if (!existsSync(root)) assert.deepEqual(worktreesOf(repository), []);
     }

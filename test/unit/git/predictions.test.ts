@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { WorktreeState } from "../../../src/engine/ports.ts";
 import type { TaskWorktree } from "../../../src/engine/task.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
@@ -70,6 +70,32 @@ describe("The predictions of a folder", function () {
     assert.ok(!existsSync(ran));
     writeFileSync(link, own);
     assert.equal((await read()).size, 1);
+  });
+
+  it("nor of one beside the folder's equivalent, however it passes itself off as a worktree", async () => {
+    repository.commit({ "pkg/a.txt": "a\n" });
+    const folder = new FolderWorktrees(join(repository.root, "pkg"), () => process.env, silentLogger);
+    const made = await folder.make({ name: "a", from: undefined, location: "", startFrom: "whatYouSee" });
+    const ran = join(tempDir(), "ran");
+    const root = dirname(made.directory);
+    writeFiles(root, {
+      "g/HEAD": "ref: refs/heads/main\n",
+      "g/config": `[filter "x"]\n\tclean = touch ${ran}; cat\n`,
+      "g/objects/keep": "",
+      "g/refs/keep": "",
+      "g/worktrees/x/HEAD": "ref: refs/heads/main\n",
+      "g/worktrees/x/commondir": "../..\n",
+      "g/worktrees/x/locked": `${lockReason("a")}\n`,
+      "pkg/.gitattributes": "* filter=x\n",
+      "pkg/.git": "gitdir: ../g/worktrees/x\n",
+    });
+    assert.equal((await folder.predict([made], new Set(["a"]), new AbortController().signal)).size, 0);
+    await assert.rejects(folder.changes(made), /isn't a worktree made for a task/);
+    // What a task launches begins with its files.
+    const next = { name: "b", from: made, location: "", startFrom: "whatYouSee" } as const;
+    await assert.rejects(folder.make(next), /isn't a worktree made for a task/);
+    await assert.rejects(folder.obstacle(next), /isn't a worktree made for a task/);
+    assert.ok(!existsSync(ran));
   });
 
   it("count files and lines against the first state, commits included", async () => {

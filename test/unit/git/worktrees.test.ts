@@ -171,21 +171,24 @@ describe("A worktree", () => {
   it("knows its work: changed files and commits that no branch has", async () => {
     const repository = dirtyRepository();
     const { root, base } = await makeWorktree({ directory: repository.root, ...whatYouSee });
-    assert.deepEqual(await work({ directory: root, base }), { files: [], commits: [] });
+    assert.deepEqual(await work({ folder: repository.root, directory: root, base }), {
+      files: [],
+      commits: [],
+    });
     writeFiles(root, { "kept.txt": "one\n2\nthree\n", "new.bin": Buffer.from([0, 1]) });
     gitIn(root, "commit", "-qam", "By the agent");
     rmSync(join(root, "sub/deep.txt"));
-    const { files, commits } = await work({ directory: root, base });
+    const { files, commits } = await work({ folder: repository.root, directory: root, base });
     assert.deepEqual(files, [
       { path: "kept.txt", kind: "modified", added: 1, removed: 1, isBinary: false },
       { path: "new.bin", kind: "added", added: 0, removed: 0, isBinary: true },
       { path: "sub/deep.txt", kind: "deleted", added: 0, removed: 1, isBinary: false },
     ]);
     assert.deepEqual(commits, [{ commit: gitIn(root, "rev-parse", "HEAD").trim(), subject: "By the agent" }]);
-    const { commit } = await keep({ directory: root });
-    assert.deepEqual((await work({ directory: root, base: commit })).files, []);
+    const { commit } = await keep({ folder: repository.root, directory: root });
+    assert.deepEqual((await work({ folder: repository.root, directory: root, base: commit })).files, []);
     gitIn(root, "branch", "saved");
-    assert.deepEqual((await work({ directory: root, base })).commits, []);
+    assert.deepEqual((await work({ folder: repository.root, directory: root, base })).commits, []);
   });
 
   it("knows of changed files whatever their names", async () => {
@@ -193,7 +196,7 @@ describe("A worktree", () => {
     const { root, base } = await makeWorktree({ directory: repository.root, ...whatYouSee });
     const names = ["\tfirst", "a.txt", "b\tc", "b\tc\t", "line\nbreak", ":100644"];
     writeFiles(root, Object.fromEntries(names.map((name) => [name, "changed\n"])));
-    const { files } = await work({ directory: root, base });
+    const { files } = await work({ folder: repository.root, directory: root, base });
     assert.deepEqual(new Set(files.map(({ path }) => path)), new Set(names));
     assert.ok(files.every(({ added }) => added === 1));
   });
@@ -202,13 +205,13 @@ describe("A worktree", () => {
     const repository = new ARepository().commit({ "a.txt": "a\n" });
     const { root, name, base } = await makeWorktree({ directory: repository.root, ...whatYouSee });
     const tip = stopInRebase(root);
-    const { commits } = await work({ directory: root, base });
+    const { commits } = await work({ folder: repository.root, directory: root, base });
     assert.deepEqual(commits.map(({ subject }) => subject).sort(), ["First", "Last", "Other", "Second"]);
     const kept = await removeWorktree({ folder: repository.root, name });
     assert.ok(repository.git("rev-list", kept?.ref ?? "").includes(tip));
     await remakeWorktree({ folder: repository.root, name, root });
     assert.equal(gitIn(root, "log", "-1", "--format=%s").trim(), "Other");
-    const { ref } = await discard({ directory: root });
+    const { ref } = await discard({ folder: repository.root, directory: root });
     assert.ok(!repository.git("rev-list", ref).includes(tip));
   });
 
@@ -254,7 +257,7 @@ describe("A worktree", () => {
     const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
     writeFiles(root, { "new.txt": "by the agent\n" });
     const files = filesOf(root);
-    await keep({ directory: root, as: "result" });
+    await keep({ folder: repository.root, directory: root, as: "result" });
     rmSync(root, { recursive: true });
     await remakeWorktree({ folder: repository.root, name, root });
     assert.deepEqual(filesOf(root), files);
@@ -267,13 +270,13 @@ describe("A worktree", () => {
     gitIn(root, "rm", "-q", "--cached", "a.env");
     const files = filesOf(root);
     assert.deepEqual(
-      (await work({ directory: root, base })).files.map(({ path }) => path),
+      (await work({ folder: repository.root, directory: root, base })).files.map(({ path }) => path),
       [".gitignore"],
     );
     await removeWorktree({ folder: repository.root, name });
     await remakeWorktree({ folder: repository.root, name, root });
     assert.deepEqual(filesOf(root), files);
-    const { ref } = await discard({ directory: root });
+    const { ref } = await discard({ folder: repository.root, directory: root });
     await undoDiscard({ folder: repository.root, name, root, ref });
     assert.deepEqual(filesOf(root), files);
     const nested = await makeWorktree({ directory: root, base, ...whatYouSee });
@@ -313,9 +316,18 @@ describe("A worktree", () => {
     writeFiles(root, { "mine.txt": "mine\n" });
     assert.equal(await removeWorktree({ folder: repository.root, name: "add-tests" }), undefined);
     await cleanUpUnfinished(repository.root);
-    await assert.rejects(keep({ directory: root }), /isn't a worktree made for a task/);
-    await assert.rejects(work({ directory: root, base: "HEAD" }), /isn't a worktree made for a task/);
-    await assert.rejects(keep({ directory: repository.root }), /isn't a worktree made for a task/);
+    await assert.rejects(
+      keep({ folder: repository.root, directory: root }),
+      /isn't a worktree made for a task/,
+    );
+    await assert.rejects(
+      work({ folder: repository.root, directory: root, base: "HEAD" }),
+      /isn't a worktree made for a task/,
+    );
+    await assert.rejects(
+      keep({ folder: repository.root, directory: repository.root }),
+      /isn't a worktree made for a task/,
+    );
     assert.equal(readFileSync(join(root, "mine.txt"), "utf8"), "mine\n");
   });
 
@@ -354,7 +366,7 @@ describe("A worktree", () => {
   it("that was moved isn't made again, but stays as it is", async () => {
     const repository = new ARepository().commit({ "a.txt": "a\n" });
     const { root, name } = await makeWorktree({ directory: repository.root, ...whatYouSee });
-    await keep({ directory: root, as: "result" });
+    await keep({ folder: repository.root, directory: root, as: "result" });
     const moved = `${root}-moved`;
     renameSync(root, moved);
     gitIn(moved, "worktree", "repair");
