@@ -23,8 +23,11 @@ export interface Labels {
 
 const LABELS: Labels = { mine: "Your changes", agents: "Changes by the agent" };
 
-/** Matches the line with which a conflict begins; Git adds the path of a file that has another one on this side. */
-export const CONFLICT_START = `^<<<<<<< ${LABELS.mine}(:.*)?\r?$`;
+/**
+ * Matches the line with which a conflict begins; Git adds the path of a file that has another one on this side. How long
+ * its mark is can be set for each file.
+ */
+export const CONFLICT_START = `^<+ ${LABELS.mine}(:.*)?\r?$`;
 
 /** The Git modes of the files that can be written. */
 const MODES: Readonly<Record<string, FileMode>> = {

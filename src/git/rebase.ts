@@ -10,19 +10,27 @@ const FOLDERS = ["rebase-merge", "rebase-apply"];
 
 type WorkingTree = Pick<Repository, "root" | "gitDirectory">;
 
-/** The last commit of those that a rebase in progress moves, which nothing else need lead to; undefined if there is none. */
-export async function rebasedTip(
+/** Where Git notes what it has stashed for a rebase or a merge that waits for the user. */
+const STASHES = [...FOLDERS.map((folder) => join(folder, "autostash")), "MERGE_AUTOSTASH"];
+
+/**
+ * The commits that only an operation in progress leads to: the last of those that a rebase moves, and what was not committed
+ * when it began, or when a merge did.
+ */
+export async function heldCommits(
   { root, gitDirectory }: WorkingTree,
   signal?: AbortSignal,
-): Promise<string | undefined> {
-  for (const folder of FOLDERS) {
-    const noted = await readFile(join(gitDirectory, folder, "orig-head"), "utf8").catch(() => "");
-    if (noted !== "") return commitOf(root, noted.trim(), signal);
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const note of [...FOLDERS.map((folder) => join(folder, "orig-head")), ...STASHES]) {
+    const noted = await readFile(join(gitDirectory, note), "utf8").catch(() => "");
+    const commit = noted === "" ? undefined : await commitOf(root, noted.trim(), signal);
+    if (commit !== undefined) found.push(commit);
   }
-  return undefined;
+  return found;
 }
 
-/** Throws if only a part of the commits is in the working tree. */
+/** Throws if only a part of the work is in the working tree. */
 export async function requireNoRebase({ gitDirectory }: WorkingTree): Promise<void> {
   for (const folder of FOLDERS)
     if (await exists(join(gitDirectory, folder)))
@@ -31,4 +39,10 @@ export async function requireNoRebase({ gitDirectory }: WorkingTree): Promise<vo
           "A rebase is in progress in the worktree, so commits are missing from it. Have the agent complete or abort the rebase, then try again.",
         ),
       );
+  if (await exists(join(gitDirectory, "MERGE_AUTOSTASH")))
+    throw new UserFacingError(
+      sentence(
+        "A merge is in progress in the worktree, for which Git has put uncommitted changes aside. Have the agent complete or abort the merge, then try again.",
+      ),
+    );
 }

@@ -12,7 +12,7 @@ import {
   requireOurs,
   type OurWorktree,
 } from "./our-worktrees.ts";
-import { rebasedTip } from "./rebase.ts";
+import { heldCommits } from "./rebase.ts";
 import { listRefs, refs, updateRefs } from "./refs.ts";
 import { commitOf, findRepository, type Repository } from "./repository.ts";
 import { commitTree, snapshot, type Snapshot } from "./snapshot.ts";
@@ -47,7 +47,7 @@ export async function work(options: {
   const { repository, ours } = await requireOurs(directory, folder, signal);
   const { commit, head } = await snapshot(repository.root, { base, signal });
   const start = await commitOf(repository.root, refs.head(ours.name), signal);
-  const tips = [head, await rebasedTip(repository, signal)].filter((tip) => tip !== undefined);
+  const tips = [...(head === undefined ? [] : [head]), ...(await heldCommits(repository, signal))];
   const [files, commits] = await Promise.all([
     changedFiles(repository.root, base, commit, { signal }),
     ownCommits(repository.root, { tips, known: start ?? base, signal }),
@@ -74,8 +74,8 @@ export async function keep(options: {
 }
 
 /**
- * The files of a worktree, with those of its base that Git ignores by now. The commit also leads to what a rebase in
- * progress has yet to apply.
+ * The files of a worktree, with those of its base that Git ignores by now. The commit also leads to what a rebase or merge
+ * in progress has yet to apply.
  */
 export async function stateOf(
   repository: Repository,
@@ -85,9 +85,9 @@ export async function stateOf(
   const { root } = repository;
   const state = await snapshot(root, { base: await commitOf(root, refs.base(name), signal), signal });
   const { head, tree } = state;
-  const tip = await rebasedTip(repository, signal);
-  if (head === undefined || tip === undefined) return state;
-  return { ...state, commit: await commitTree(root, tree, [head, tip], signal) };
+  const held = await heldCommits(repository, signal);
+  if (head === undefined || held.length === 0) return state;
+  return { ...state, commit: await commitTree(root, tree, [head, ...held], signal) };
 }
 
 /**

@@ -155,3 +155,18 @@ export function stopInRebase(worktree: string): string {
   assert.throws(() => gitIn(worktree, "rebase", "-q", other));
   return tip;
 }
+
+/** Stops a merge in a worktree at a conflict, for which Git has put aside that `b.txt` is changed. */
+export function stopInMerge(worktree: string): void {
+  gitIn(worktree, "checkout", "-q", "--detach");
+  const commit = (text: string): string => {
+    writeFiles(worktree, { "a.txt": text });
+    gitIn(worktree, "commit", "-qam", text);
+    return gitIn(worktree, "rev-parse", "HEAD").trim();
+  };
+  const other = commit("other\n");
+  gitIn(worktree, "checkout", "-q", "HEAD~1");
+  commit("own\n");
+  writeFiles(worktree, { "b.txt": "not committed\n" });
+  assert.throws(() => gitIn(worktree, "merge", "-q", "--autostash", other));
+}

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { dirname } from "node:path";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { createBranch } from "../../../src/git/branch.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import { makeWorktree, type MadeWorktree } from "../../../src/git/make-worktree.ts";
+import { tempDir } from "../../support/temp.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
 
@@ -96,6 +98,28 @@ describe("A branch of a worktree's work", () => {
       .git("log", "-1", "--format=%ad %B", "--date=iso-strict", "agent/work~1")
       .trim();
     assert.equal(described, "2020-02-02T02:02:02+01:00 All of it\n\nIn two parts.");
+  });
+
+  it("names the authors of commits that are remade, also if Git is set to show signatures", async () => {
+    const program = join(tempDir("gpg"), "gpg");
+    writeFileSync(
+      program,
+      '#!/bin/sh\ncase "$*" in *--verify*) echo "[GNUPG:] GOODSIG 1 A"; echo "gpg: Good signature" >&2;; *) echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"; echo; echo "-----END PGP SIGNATURE-----";; esac\n',
+      { mode: 0o755 },
+    );
+    const repository = new ARepository("log.showSignature=true", `gpg.program=${program}`).commit({
+      "a.txt": LINES,
+    });
+    repository.write({ "mine.txt": "mine\n" });
+    const made = await makeWorktree({ directory: repository.root, name: "work", from: "what-you-see" });
+    writeFiles(made.root, { "new.txt": "new\n" });
+    gitIn(made.root, "add", "-A");
+    gitIn(made.root, "-c", "user.name=Agent", "commit", "-q", "-S", "-m", "By the agent");
+    await create(made);
+    assert.equal(
+      repository.git("log", "-1", "--no-show-signature", "--format=%an", "agent/work").trim(),
+      "Agent",
+    );
   });
 
   it("no longer has a file that the agent removed from Git, though it is still there", async () => {

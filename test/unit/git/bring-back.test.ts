@@ -9,7 +9,15 @@ import { changesOf, contents, type Which } from "../../../src/git/plan-contents.
 import { writeBack } from "../../../src/git/write-back.ts";
 import { tempDir } from "../../support/temp.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
-import { ARepository, dirtyRepository, filesOf, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
+import {
+  ARepository,
+  dirtyRepository,
+  filesOf,
+  gitIn,
+  stopInMerge,
+  stopInRebase,
+  writeFiles,
+} from "./a-repository.ts";
 
 /** A folder and a worktree that was made from it. */
 interface Work {
@@ -110,6 +118,30 @@ describe("Bringing back", () => {
       "new.txt": { agents: blob(worktree, "new.txt") },
       "resolved.txt": undefined,
     });
+  });
+
+  it("also asks about those of another length", async () => {
+    const repository = new ARepository().commit({
+      ".gitattributes": "*.rst conflict-marker-size=20\n",
+      "a.rst": LINES,
+    });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
+    writeFiles(made.directory, { "a.rst": LINES.replace("five", "AGENT") });
+    repository.write({ "a.rst": LINES.replace("five", "MINE") });
+    const base = await worktrees.takeIn(made, await worktrees.planBringBack(made, new Map()));
+    const { files } = await worktrees.planBringBack({ ...made, base }, new Map());
+    assert.deepEqual(
+      files.map(({ path, conflict }) => [path, conflict]),
+      [["a.rst", "content"]],
+    );
+  });
+
+  it("is refused while a merge is in progress for which Git has put changes aside", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES, "b.txt": "b\n" });
+    const { worktree, plan } = await workOn(repository);
+    stopInMerge(worktree);
+    await assert.rejects(plan(), /A merge is in progress in the worktree/);
   });
 
   it("asks about none of the conflict markers that were there before, or that the agent has resolved", async () => {

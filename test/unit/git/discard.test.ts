@@ -9,7 +9,7 @@ import { predict, worktreeState, type TreeState } from "../../../src/git/predict
 import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { snapshot } from "../../../src/git/snapshot.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
-import { ARepository, dirtyRepository, filesOf, gitIn, writeFiles } from "./a-repository.ts";
+import { ARepository, dirtyRepository, filesOf, gitIn, stopInMerge, writeFiles } from "./a-repository.ts";
 
 const LINES = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", ""].join("\n");
 const from = "what-you-see";
@@ -35,6 +35,16 @@ describe("A discarded worktree", () => {
     assert.deepEqual([gitIn(root, "rev-parse", "HEAD"), filesOf(root)], [head, files]);
     assert.deepEqual(references(repository), ["refs/asyncagents/work/base", "refs/asyncagents/work/head"]);
     assert.deepEqual(repository.state(), before);
+  });
+
+  it("keeps what Git has put aside for a merge in progress", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES, "b.txt": "b\n" });
+    const { root } = await makeWorktree({ directory: repository.root, name: "work", from });
+    stopInMerge(root);
+    const { ref } = await discard({ folder: repository.root, directory: root });
+    const kept = repository.git("rev-list", "--all", ref).trim().split("\n");
+    const texts = kept.map((commit) => repository.git("show", `${commit}:b.txt`));
+    assert.ok(texts.includes("not committed\n"), texts.join());
   });
 
   it("is forgotten after 30 days, and not before", async () => {

@@ -18,6 +18,26 @@ function conflictsOf({ files }: BringBackPlan): object {
 }
 
 describe("The folder's state that a worktree gets for its agent to merge", () => {
+  it("leaves a file as it is that Git ignores in the worktree, and that the user has added since", async () => {
+    const repository = new ARepository().commit({ "text.txt": LINES, ".gitignore": "lock.json\n" });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "AGENT"), "lock.json": "built\n" });
+    repository.write({ "text.txt": LINES.replace("five", "MINE"), "lock.json": "mine\n" });
+    repository.git("add", "-f", "lock.json");
+    const plan = await worktrees.planBringBack(made, new Map());
+    const base = await worktrees.takeIn(made, plan);
+    const { "text.txt": merged = "", "lock.json": kept } = filesOf(made.directory);
+    assert.match(merged, /<<<<<<< Your changes/);
+    assert.equal(kept, "644 built\n");
+    writeFiles(made.directory, { "text.txt": LINES.replace("five", "BOTH") });
+    const next = await worktrees.planBringBack({ ...made, base }, new Map());
+    assert.deepEqual(
+      next.files.map(({ path, conflict }) => [path, conflict]),
+      [["text.txt", undefined]],
+    );
+  });
+
   it("leaves files that can't be merged as text as they are, and in conflict", async () => {
     const repository = new ARepository().commit({
       "text.txt": LINES,
