@@ -45,14 +45,14 @@ export async function sessionChanges(
   since: number,
 ): Promise<SessionChanges> {
   const turns = turnsOf(await source.messages(sessionID), since);
-  const steps = turns.flatMap((turn) => turn.steps);
+  const below = await turnsOfSubagents(source, sessionID, turns, since);
+  const steps = stepsOf([...turns, ...below]);
   const hasChanged = steps.some(({ writes, guesses }) => writes.length > 0 || guesses.length > 0);
   const others = hasChanged ? await stepsOfOthers(source, sessionID, steps) : [];
   const touches = others.flatMap((step) => touchesOf(step, steps));
-  const files = new Map<string, ChangingFile>();
-  for (const turn of turns)
-    for (const change of changesIn(turn, others))
-      files.set(change.path, joined(files.get(change.path), change, turn));
+  const files = filesIn(turns, others);
+  // Its own snapshots include what they did, up to its end.
+  for (const [path, file] of filesIn(below, others)) if (!files.has(path)) files.set(path, file);
   return {
     files: [...files.values()]
       .filter(({ before, after }) => !(before.kind === "absent" && after.kind === "absent"))
@@ -74,6 +74,19 @@ export async function sessionChanges(
       }),
     hasSnapshots: steps.length === 0 || steps.some(({ hasSnapshot }) => hasSnapshot),
   };
+}
+
+function stepsOf(turns: readonly TurnSteps[]): readonly FileStep[] {
+  return turns.flatMap((turn) => turn.steps);
+}
+
+/** By path. */
+function filesIn(turns: readonly TurnSteps[], others: readonly FileStep[]): Map<string, ChangingFile> {
+  const files = new Map<string, ChangingFile>();
+  for (const turn of turns)
+    for (const change of changesIn(turn, others))
+      files.set(change.path, joined(files.get(change.path), change, turn));
+  return files;
 }
 
 function overlap(one: Span, other: Span): boolean {
@@ -147,10 +160,13 @@ function ownFiles({ steps, diffs }: TurnSteps, others: readonly FileStep[]): Rea
 function judge(path: string, step: FileStep, others: readonly FileStep[]): "own" | "another's" | "doubtful" {
   if (others.some(({ writes }) => writes.some((write) => write.path === path && overlap(write, step))))
     return "another's";
-  const isShared = others.some(
-    (other) => overlap(other, step) && other.commands.some((tool) => tool !== SUBAGENT_TOOL),
-  );
+  const isShared = others.some((other) => overlap(other, step) && other.commands.some(isOwnCommand));
   return isShared ? "doubtful" : "own";
+}
+
+/** Whether what a tool does is done in this session. */
+function isOwnCommand(tool: string): boolean {
+  return tool !== SUBAGENT_TOOL;
 }
 
 /** Whether a file changed during a step although the step's tools did not change it. */
@@ -161,15 +177,38 @@ function changedByNobody({ patched, commands, writes }: FileStep, path: string):
 /** The files that another session changed or may have changed in a step, and when. */
 function touchesOf(step: OtherStep, own: readonly FileStep[]) {
   const { sessionID, isBusy, start, end } = step;
-  const guesses = step.guesses.filter((path) => judge(path, step, own) !== "another's");
+  // What its subagents did is known from their own sessions.
+  const guesses = step.commands.some(isOwnCommand)
+    ? step.guesses.filter((path) => judge(path, step, own) !== "another's")
+    : [];
   const touches = [...step.writes, ...guesses.map((path) => ({ path, start, end }))];
   return touches.map(({ path, start, end }) => ({ path, start, end, sessionID, isBusy }));
 }
 
-/**
- * The steps of other sessions that overlapped with these, and of other sessions that are running now. Subagents that
- * are not tasks count as part of their parent.
- */
+/** Subagents that are not tasks count as part of their parent. */
+function workersFor(sessionID: string, sessions: readonly Session[]): (session: Session) => boolean {
+  const byID = new Map(sessions.map((session) => [session.id, session]));
+  const worksForIt = ({ id, parentID, task }: Session): boolean => {
+    const parent = task.kind === "none" && parentID !== undefined ? byID.get(parentID) : undefined;
+    return id === sessionID || (parent !== undefined && worksForIt(parent));
+  };
+  return worksForIt;
+}
+
+async function turnsOfSubagents(
+  source: ChangeSource,
+  sessionID: string,
+  turns: readonly TurnSteps[],
+  since: number,
+): Promise<readonly TurnSteps[]> {
+  if (!stepsOf(turns).some(({ commands }) => commands.includes(SUBAGENT_TOOL))) return [];
+  const sessions = await source.sessions();
+  const subagents = sessions.filter(workersFor(sessionID, sessions)).filter(({ id }) => id !== sessionID);
+  const read = subagents.map(({ id }) => source.messages(id).catch(() => []));
+  return (await Promise.all(read)).flatMap((messages) => turnsOf(messages, since));
+}
+
+/** The steps of other sessions that overlapped with these, and of other sessions that are running now. */
 async function stepsOfOthers(
   source: ChangeSource,
   sessionID: string,
@@ -178,11 +217,7 @@ async function stepsOfOthers(
   const start = Math.min(...steps.map((step) => step.start));
   const end = Math.max(...steps.map((step) => step.end));
   const [sessions, busy] = await Promise.all([source.sessions(), source.statuses()]);
-  const byID = new Map(sessions.map((session) => [session.id, session]));
-  const worksForIt = ({ id, parentID, task }: Session): boolean => {
-    const parent = task.kind === "none" && parentID !== undefined ? byID.get(parentID) : undefined;
-    return id === sessionID || (parent !== undefined && worksForIt(parent));
-  };
+  const worksForIt = workersFor(sessionID, sessions);
   const others = sessions.filter(
     (session) =>
       ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),

@@ -62,4 +62,61 @@ describe("what a session changed", () => {
       [["/work/file", true, ["ses_49"]]],
     );
   });
+
+  const at = (sessionID: string, path: string, commands: readonly string[]) =>
+    z.parse(rawMessages, [
+      { info: { role: "user", time: { created: 1 }, summary: { diffs: [] } }, parts: [] },
+      {
+        info: {
+          role: "assistant",
+          time: { created: 2, completed: 900 },
+          path: { root: "/work", cwd: "/work" },
+        },
+        parts: [
+          { type: "step-start", snapshot: `before ${sessionID}` },
+          ...commands.map((tool) => ({ type: "tool", tool, state: { status: "completed", input: {} } })),
+          { type: "patch", files: [path] },
+        ],
+      },
+    ]);
+
+  it("isn't mixed with what another did that only had a subagent at work", async () => {
+    const source = (commands: readonly string[]): ChangeSource => ({
+      messages: async (id) =>
+        id === "ses_own" ? at(id, "/work/file", ["bash"]) : at(id, "/work/file", commands),
+      sessions: async () => ["ses_own", "ses_other"].map(session),
+      statuses: async () => new Map(),
+    });
+    const mixed = async (...commands: readonly string[]) =>
+      (await sessionChanges(source(commands), "ses_own", 0)).files.map(({ mixedWith }) => mixedWith);
+    assert.deepEqual(await mixed("task"), [[]]);
+    assert.deepEqual(await mixed("task", "bash"), [["ses_other"]]);
+  });
+
+  it("includes what its subagents wrote, also without snapshots, but not what its tasks did", async () => {
+    const child = (id: string, parentID: string): Session => ({ ...session(id), parentID });
+    const task: Session = { ...child("ses_task", "ses_own"), task: { kind: "unreadable", reason: "" } };
+    const calls = z.parse(rawMessages, [
+      { info: { role: "user", time: { created: 1 } }, parts: [] },
+      {
+        info: { role: "assistant", time: { created: 2, completed: 900 } },
+        parts: [{ type: "tool", tool: "task", state: { status: "completed", input: {} } }],
+      },
+    ]);
+    const source: ChangeSource = {
+      messages: async (id) => (id === "ses_own" || id === "ses_below" ? calls : writing(`/work/${id}`, 500)),
+      sessions: async () => [
+        session("ses_own"),
+        child("ses_below", "ses_own"),
+        child("ses_deep", "ses_below"),
+        task,
+      ],
+      statuses: async () => new Map(),
+    };
+    const { files } = await sessionChanges(source, "ses_own", 0);
+    assert.deepEqual(
+      files.map(({ path, isMixed }) => [path, isMixed]),
+      [["/work/ses_deep", false]],
+    );
+  });
 });
