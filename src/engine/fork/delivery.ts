@@ -11,6 +11,10 @@ import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./buil
 /** How often a delivery is begun before a server that is connected but doesn't answer is given up. */
 const MAX_ATTEMPTS = 3;
 
+/** How often, and how long after each other in milliseconds, it is tried to keep the prompt of a task that ended. */
+const MAX_TRIES = 100;
+const TRY_AGAIN_MS = 10_000;
+
 /** What is needed to deliver a forked task. */
 export interface ForkDeliveryInput {
   readonly request: ForkRequest;
@@ -57,7 +61,7 @@ export class ForkDelivery {
   private async build(entry: Entry, input: ForkDeliveryInput, signal: AbortSignal): Promise<void> {
     const { request, opening, prompt, startsNow, attempts = 0 } = input;
     const { record } = entry;
-    if (attempts > 0 && !isActive(record)) return void (await this.abandon(entry, input));
+    if (attempts > 0 && !isActive(record)) return this.keepPrompt(entry, input);
     let prepared: PreparedFork;
     try {
       if (attempts > 0) await this.ports.server.writeHistory(record.id, []);
@@ -75,8 +79,8 @@ export class ForkDelivery {
         noReply: !startsNow || isStopped,
       });
     } catch (error) {
+      if (signal.aborted) return await this.keepPrompt(entry, input);
       const left = await this.abandon(entry, input);
-      if (signal.aborted) return;
       const again = { ...input, opening: undefined, attempts: attempts + 1 };
       if (left !== "unreachable" || !entry.turn || again.attempts === MAX_ATTEMPTS)
         return this.fail(entry, error, left);
@@ -90,6 +94,14 @@ export class ForkDelivery {
     if ((await isStored(server, record)) !== false) return false;
     await server.writeHistory(record.id, []);
     return true;
+  }
+
+  /** Stores the prompt of a task that ended while it was built, once the server can be reached. */
+  private async keepPrompt(entry: Entry, input: ForkDeliveryInput, tries = 0): Promise<void> {
+    if ((await this.abandon(entry, input)) !== "unreachable" || tries === MAX_TRIES) return;
+    this.ports.clock.after(TRY_AGAIN_MS, () => {
+      void entry.serial.run(() => this.keepPrompt(entry, input, tries + 1));
+    });
   }
 
   /** Removes the half-built conversation and stores the prompt, which a retry needs. */

@@ -19,6 +19,9 @@ import { attachmentsOf } from "./tool-result.ts";
 /** The result of calls that were still running, as the fork sees it. */
 export const IN_PROGRESS = "In progress when this conversation was forked.";
 
+/** What models are told of a call that was cut off, such as by a crash of the server. */
+const INTERRUPTED = "[Tool execution was interrupted]";
+
 /** What models are told in place of a result that OpenCode no longer sends, to save tokens. */
 const CLEARED = "[Old tool result content cleared]";
 
@@ -66,7 +69,7 @@ export interface InheritedHistory {
  *
  * Left out are parts that models are not sent (ignored texts, step marks, patches, snapshots, answers that ended in an
  * error) and reasoning, which cannot be continued in another session. A call without result ends as
- * {@link IN_PROGRESS}. A message that is still being written keeps its present content. A large file is replaced by a
+ * {@link IN_PROGRESS}, or as OpenCode tells models if it was cut off. A message that is still being written keeps its present content. A large file is replaced by a
  * text that names it. The call that launched the fork loses its result and its prompt, as the prompt comes last anyway.
  *
  * Throws a {@link Refusal} if a message of the range does not exist, or the first comes after the last.
@@ -84,6 +87,9 @@ export function inheritedHistory(
 
   const launching =
     forkPrompt === undefined ? undefined : known.findLast(({ info }) => info.role === "assistant")?.info;
+
+  // Only its calls can be in progress. Earlier ones without an end were cut off, such as by a crash of the server.
+  const newest = source.findLast(({ info }) => info.role === "assistant")?.info;
 
   let openCalls = 0;
   let leftOutFiles = 0;
@@ -108,9 +114,13 @@ export function inheritedHistory(
         const isOwnCall =
           info === launching && part.tool === LAUNCH_TOOL && part.state.input["prompt"] === forkPrompt;
         // The call was running when it launched the fork, but may have ended before the conversation was read.
-        const isOpen = isOwnCall || !isEnded(part);
+        const isOpen = isOwnCall || (!isEnded(part) && info === newest);
         if (isOpen) openCalls++;
-        const call = isOpen ? closed(part, info) : withSmallFiles(asSent(part));
+        const call = isOpen
+          ? closed(part, info, IN_PROGRESS)
+          : isEnded(part)
+            ? withSmallFiles(asSent(part))
+            : closed(part, info, INTERRUPTED);
         if (!isOwnCall) return call;
         hasLaunch = true;
         return withoutPrompt(call);
@@ -262,10 +272,10 @@ function tooLarge(file: AttachedFile): string {
   return `${describeFile(file)} was too large to be inherited.`;
 }
 
-function closed(part: ToolPart, { created }: MessageInfo): ToolPart {
+function closed(part: ToolPart, { created }: MessageInfo, error: string): ToolPart {
   const { input } = part.state;
   const start = part.state.status === "pending" ? created : part.state.start;
-  return { ...part, state: { status: "error", input, error: IN_PROGRESS, start, end: start } };
+  return { ...part, state: { status: "error", input, error, start, end: start } };
 }
 
 function withoutPrompt(part: ToolPart): ToolPart {

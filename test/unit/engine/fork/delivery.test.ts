@@ -183,6 +183,30 @@ describe("The delivery of a fork", () => {
     assert.deepEqual(window.log, []);
   });
 
+  it("keeps the prompt of a task that was cancelled while the server could not be reached", async () => {
+    const release = failClearing();
+    const { messages } = server;
+    let fail: () => void = () => undefined;
+    const failing = new Promise<never>((_, reject) => (fail = () => reject(GONE)));
+    server.messages = (id, limit) => (id === source ? failing : messages.call(server, id, limit));
+    const id = await fork();
+    const cancelling = window.engine.cancel(id, "agent");
+    await settled();
+    fail();
+    await cancelling;
+    await clock.advance(20_000);
+    assert.equal(task(id).status, "cancelled");
+    assert.deepEqual(texts(id), []);
+    release();
+    await clock.advance(20_000);
+    assert.deepEqual(texts(id), ["Mend it."]);
+    const count = window.log.length;
+    await clock.advance(60_000);
+    assert.equal(window.log.length, count);
+    server.messages = messages;
+    assert.equal((await window.engine.retry(id)).status, "running");
+  });
+
   for (const [what, error, expected] of [
     ["an error", new Error("No room"), "No room. Retry it as a new task."],
     ["an error that is a sentence", new Error("No room!"), "No room! Retry it as a new task."],

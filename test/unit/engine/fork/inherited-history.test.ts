@@ -106,6 +106,21 @@ describe("what a fork inherits", () => {
     assert.deepEqual(messages[1]?.parts.slice(0, 2), source[1]?.parts.slice(0, 2));
   });
 
+  it("says of a call that was cut off before the last answer what models are told, and not that it is in progress", () => {
+    const source = [
+      user("u1", "Go."),
+      agent("a1", { completed: undefined }, call("c1", { status: "running" })),
+      user("u2", "Go on."),
+      agent("a2", {}, "Done."),
+    ];
+    const { messages, openCalls } = inheritedHistory(source, { upToMessageID: "a1" });
+    const [part] = messages[1]?.parts ?? [];
+    assert.ok(part?.type === "tool" && part.state.status === "error");
+    assert.equal(part.state.error, "[Tool execution was interrupted]");
+    assert.equal(openCalls, 0);
+    assert.equal(inheritedHistory(source).openCalls, 0);
+  });
+
   it("leaves the fork's own prompt out of its calls, and marks those as in progress", () => {
     const launch = (id: string, input: Readonly<Record<string, unknown>>, facts = {}) =>
       call(id, { input, ...facts }, LAUNCH_TOOL);
