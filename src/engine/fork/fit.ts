@@ -1,4 +1,5 @@
 import type { Message } from "../server-model.ts";
+import { asksForSummary } from "./inherited-history.ts";
 import { shortenMessage } from "./shorten-message.ts";
 import { total, type TokenScales } from "./token-scales.ts";
 
@@ -67,9 +68,8 @@ function inTurns(messages: readonly Message[]): readonly MessageInTurn[] {
 /** A compaction's summary and the request for it, if the messages begin with them. */
 function summaryOf(messages: readonly Message[]): readonly Message[] {
   const [request, summary] = messages;
-  return request?.info.role === "user" && summary?.info.role === "assistant" && summary.info.summary
-    ? [request, summary]
-    : [];
+  if (request?.info.role !== "user" || summary?.info.role !== "assistant") return [];
+  return summary.info.summary || asksForSummary(request) ? [request, summary] : [];
 }
 
 /** The index of the first message from which all fit, including the reserve for that message's prompt. */

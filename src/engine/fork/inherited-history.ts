@@ -28,6 +28,9 @@ const CLEARED = "[Old tool result content cleared]";
 /** The tool with which an agent forks itself. */
 export const LAUNCH_TOOL = "asyncagents_task";
 
+/** The metadata key of a request for a summary that was inherited as text, so that a fork of the fork knows it. */
+const COMPACTION_MARK = "asyncagentsCompaction";
+
 /** Parts that models read as text, by kind. */
 const SPOKEN_MARKS: ReadonlyMap<string, string> = new Map([
   ["compaction", "What did we do so far?"],
@@ -134,7 +137,10 @@ export function inheritedHistory(
         return undefined;
       case "other": {
         const words = SPOKEN_MARKS.get(part.kind);
-        return words === undefined ? undefined : spoken(part, words);
+        if (words === undefined) return undefined;
+        return isCompaction(part)
+          ? { ...spoken(part, words), metadata: { [COMPACTION_MARK]: true } }
+          : spoken(part, words);
       }
     }
   };
@@ -231,6 +237,13 @@ function isFinishedSummary(message: Message): message is Answer {
 function compactionOf(messages: readonly Message[], { info }: Message): Message | undefined {
   if (info.role === "user") return undefined;
   return messages.find((message) => message.info.id === info.parentID && message.parts.some(isCompaction));
+}
+
+/** Whether a message is the request for a compaction's summary, which follows it. */
+export function asksForSummary({ info, parts }: Message): boolean {
+  const isMarked = (part: Part): boolean =>
+    part.type === "text" && part.metadata?.[COMPACTION_MARK] !== undefined;
+  return info.role === "user" && parts.some((part) => isCompaction(part) || isMarked(part));
 }
 
 function isCompaction(part: Part): part is OtherPart {

@@ -11,6 +11,7 @@ import {
   HALF_PAIR,
   history,
   ids,
+  mark,
   resultIn,
   user,
   words,
@@ -238,6 +239,21 @@ describe("the token limit of a fork", () => {
     const result = await cut({ messages, limits: { maxTokens: 3_000 } });
     assert.deepEqual(ids(result.messages), ["k1", "s1", "u9", "a9"]);
     assert.deepEqual(result.messages.slice(0, 2), summary);
+  });
+
+  it("keeps it at the front of a fork of a fork, too, in which it is an ordinary answer", async () => {
+    const { messages: inherited } = inheritedHistory([
+      user("k1", mark("compaction")),
+      agent("s1", { parentID: "k1", summary: true }, `Summary ${"s".repeat(500)}`),
+      ...turns(2, 1_000),
+    ]);
+    // The server keeps no summaries of messages that are written to it.
+    const written = inherited.map(({ info, parts }): Message =>
+      info.role === "user" ? { info, parts } : { info: { ...info, summary: false }, parts },
+    );
+    const { messages } = inheritedHistory([...written, ...turns(10, 1_000)]);
+    const result = await cut({ messages, limits: { maxTokens: 3_000 } });
+    assert.deepEqual(ids(result.messages), ["k1", "s1", "u9", "a9"]);
   });
 
   it("shortens a summary only if it takes more than the newest messages leave", async () => {
