@@ -12,7 +12,7 @@ type Check = (value: unknown) => boolean;
 const MAX_ID = 200;
 const MAX_URL = 8_000;
 const MAX_PATH = 4_000;
-const MAX_QUERY = 1_000;
+export const MAX_QUERY = 1_000;
 /** Limits both the questions of a request and the answers to one question. */
 const MAX_ANSWERS = 100;
 

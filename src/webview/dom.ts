@@ -26,7 +26,8 @@ export function button(
 }
 
 /** What can have the focus, be selected or be scrolled sideways while an answer grows, or contain that. */
-const STAYING = "pre, .code, .table, p, ul, ol, li, blockquote";
+const STAYING =
+  "pre, .code, .code-bar, .code-copy, .table, table, thead, tbody, tr, th, td, p, ul, ol, li, blockquote";
 
 /**
  * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Some stay the same

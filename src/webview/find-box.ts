@@ -1,3 +1,4 @@
+import { MAX_QUERY } from "../protocol/output-guard.ts";
 import type { Context } from "./context.ts";
 import { h } from "./dom.ts";
 import { action } from "./header.ts";
@@ -19,6 +20,7 @@ export class FindBox {
   constructor({ l10n }: Context, { onEdit, onStep, onClose }: FindBoxEvents) {
     this.text = h("input", {
       type: "text",
+      maxlength: String(MAX_QUERY),
       dir: "auto",
       spellcheck: "false",
       "aria-label": l10n.t("Find in output"),
@@ -52,7 +54,7 @@ export class FindBox {
     const isOpen = !this.element.hidden && document.activeElement === this.text;
     if (isOpen && query === "") return;
     this.element.hidden = false;
-    if (query !== "") this.text.value = query;
+    if (query !== "") this.text.value = query.slice(0, MAX_QUERY);
     this.text.focus();
     this.text.select();
   }

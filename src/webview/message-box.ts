@@ -25,6 +25,8 @@ export class MessageBox {
   private readonly problem = h("p", { class: "message-problem", role: "alert" });
   private mode: BoxMode | undefined;
   private sending = false;
+  /** What came back while a message was being sent. It is in the box once that is done. */
+  private meanwhile: ReturnedText[] = [];
 
   /** `onDidEdit` is called with the typed text, so that it can be kept. */
   constructor(
@@ -78,11 +80,17 @@ export class MessageBox {
   done(returned: ReturnedText | undefined): void {
     if (this.sending) this.text.value = "";
     this.sending = false;
+    for (const each of this.meanwhile.splice(0)) this.takeBack(each);
     this.takeBack(returned ?? { text: "" });
   }
 
   /** Puts a text before what is written in the box. */
   takeBack({ text, error }: ReturnedText): void {
+    if (this.sending) {
+      this.meanwhile.push({ text, error });
+      this.onDidEdit(this.meanwhile.map((each) => each.text).join("\n\n"));
+      return;
+    }
     this.text.value = [text, this.text.value].filter((each) => each.trim() !== "").join("\n\n");
     this.onDidEdit(this.text.value);
     if (error !== undefined) this.problem.textContent = error;

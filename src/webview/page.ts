@@ -167,6 +167,9 @@ export class Page {
 
     this.scroller.append(h("div", { class: "column" }, this.earlier, this.list.element, this.placeholder));
     this.scroller.addEventListener("click", (event) => this.onClick(event));
+    // Whoever reads on isn't led back.
+    for (const type of ["wheel", "pointerdown", "keydown"])
+      this.scroller.addEventListener(type, () => (this.pendingReading = undefined), { passive: true });
     const stage = h(
       "div",
       { class: "stage" },

@@ -47,6 +47,10 @@ export class VirtualList implements ConversationObserver {
   private lastScrollTop = 0;
   private isFollowing = true;
   private wanted: ReadingPosition | undefined;
+  /** What was in front of the reader after the last layout. */
+  private kept: Anchor | undefined;
+  /** The same, if the view's size has changed since. */
+  private resized: Anchor | undefined;
 
   constructor(
     private readonly scroller: HTMLElement,
@@ -63,7 +67,12 @@ export class VirtualList implements ConversationObserver {
       },
       { passive: true },
     );
-    new ResizeObserver(() => this.schedule()).observe(scroller);
+    new ResizeObserver(() => {
+      // What was in front of the reader has moved, and the editor may have scrolled.
+      this.resized = this.isFollowing ? undefined : this.kept;
+      this.lastScrollTop = this.scroller.scrollTop;
+      this.schedule();
+    }).observe(scroller);
   }
 
   /** Whether the view stays at the end while the conversation grows. */
@@ -162,7 +171,8 @@ export class VirtualList implements ConversationObserver {
     if (view === 0) return;
     // The layout may run before the scroll event.
     this.noticeScroll();
-    const anchor = this.isFollowing ? undefined : (this.wanted ?? this.anchor());
+    const anchor = this.isFollowing ? undefined : (this.wanted ?? this.resized ?? this.anchor());
+    this.resized = undefined;
     for (const row of this.changed) {
       const element = this.elements.get(row);
       if (element) this.renderer.update(row, element);
@@ -175,6 +185,7 @@ export class VirtualList implements ConversationObserver {
     else this.keepInPlace(anchor);
     this.lastScrollTop = this.scroller.scrollTop;
     if (!this.wanted && this.atEnd()) this.isFollowing = true;
+    this.kept = this.isFollowing ? undefined : this.anchor();
     this.onDidLayout();
   }
 

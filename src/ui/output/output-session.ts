@@ -22,6 +22,8 @@ import { Outbox } from "./outbox.ts";
 import type { OutputEditor, OutputParts } from "./output-parts.ts";
 import { isWithin, toRequestView, toTaskView } from "./view-model.ts";
 
+const NOT_READ = sentence("The conversation can't be read now.");
+
 /** Shows one task in one panel: sends its state and changes to the page, and does what the page requests. */
 export class OutputSession {
   private readonly disposables: DisposableStore;
@@ -40,8 +42,15 @@ export class OutputSession {
   private readonly handlers: Handlers<PanelMessage> = {
     ready: () => this.begin(),
     earlier: (question) => this.conversation?.ask(question),
-    "tool-detail": (question) => this.conversation?.ask(question),
-    "find-in-tools": (question) => this.conversation?.ask(question),
+    "tool-detail": (question) => {
+      if (this.conversation) this.conversation.ask(question);
+      else this.note(NOT_READ);
+    },
+    "find-in-tools": (question) => {
+      if (this.conversation) this.conversation.ask(question);
+      // The page has the rest of the conversation.
+      else this.post({ type: "found-in-tools", query: question.query, counts: {} });
+    },
     "open-field": (link) => this.orNote(this.open(link)),
     "open-diff": (link) => this.orNote(this.openDiff(link)),
     "open-session": (link) => this.orNote(this.open(link)),
@@ -319,7 +328,8 @@ export class OutputSession {
   }
 
   private async open(link: ConversationLink): Promise<void> {
-    const target = await this.conversation?.open(link);
+    if (!this.conversation) return this.note(NOT_READ);
+    const target = await this.conversation.open(link);
     if (!target) return;
     switch (target.type) {
       case "document":
@@ -338,7 +348,8 @@ export class OutputSession {
   }
 
   private async copyConversation(): Promise<void> {
-    const target = await this.conversation?.open({ type: "open-transcript" });
+    if (!this.conversation) return this.note(NOT_READ);
+    const target = await this.conversation.open({ type: "open-transcript" });
     if (target?.type !== "document") return;
     this.editor.copyText(target.text);
     this.note(sentence("Copied the whole conversation, including tool calls."));

@@ -229,6 +229,17 @@ describe("reading the output panel", () => {
     await shows("needle");
   });
 
+  it("searches for no more than it can, and says what was found of that", async () => {
+    await open(haystack());
+    await panel.page.keyboard.press("Control+f");
+    await box().fill("needle");
+    await count("1 of 5");
+    await box().evaluate((at) => at.focus());
+    await panel.page.keyboard.insertText("x".repeat(1_200));
+    await count("No results");
+    assert.equal((await box().inputValue()).length, 1_000);
+  });
+
   it("stays at its match when the conversation is read again", async () => {
     const transcript = haystack();
     await open(transcript);

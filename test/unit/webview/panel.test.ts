@@ -292,6 +292,7 @@ describe("the output panel", () => {
       ["1. One\n   - See `src/a.ts:1`\n", "   - Then the end\n"],
       ["> See `src/a.ts:1`\n", "> Then the end\n"],
       ["See `src/a.ts:1`, ", "Then the end"],
+      ["| File |\n|---|\n| `src/a.ts:1` |\n", "| Then the end |\n"],
     ] as const) {
       const transcript = new FakeTranscript().user("Go").assistant().text(text);
       await open(transcript, { task: running() });
@@ -308,7 +309,19 @@ describe("the output panel", () => {
       ]);
       await panel.close();
     }
-    await open(new FakeTranscript());
+    const transcript = new FakeTranscript().user("Go").assistant().text("```sh\nls\n```\n\n");
+    await open(transcript, { task: running() });
+    // The page has none without a secure connection.
+    await panel.page.evaluate(
+      "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async () => undefined } })",
+    );
+    const copy = panel.page.locator(".code-copy");
+    await copy.focus();
+    await panel.page.keyboard.press("Enter");
+    await copy.getByText("Copied").waitFor();
+    transcript.stream("Then the end");
+    await panel.page.getByText("Then the end").waitFor();
+    assert.ok(await copy.evaluate((at) => at === document.activeElement));
   });
 
   it("loads nothing from elsewhere, runs no script, and opens links through the extension", async () => {
@@ -462,6 +475,27 @@ describe("the output panel", () => {
     await panel.comeBack();
     await until("the text", async () => (await box.inputValue()) === "Then the docs\n\nand the tests");
     assert.ok(await panel.page.locator(".waiting").isHidden());
+  });
+
+  it("loses no message that is withdrawn while another one is being sent", async () => {
+    const gives: ((text: string) => void)[] = [];
+    const sends: (() => void)[] = [];
+    await open(new FakeTranscript().user("Go"), {
+      task: { ...running(), followUp: { text: "Then the docs" } },
+      withdraw: () => new Promise((resolve) => gives.push(resolve)),
+      steer: () => new Promise((resolve) => sends.push(resolve)),
+    });
+    const box = panel.page.getByRole("textbox", { name: "Message to the running task" });
+    await box.fill("and the tests");
+    await button("Withdraw").click();
+    await until("the call", () => gives.length > 0);
+    await box.press("Enter");
+    await until("the message on its way", () => sends.length > 0);
+    gives[0]?.("Then the docs");
+    panel.setTask(running());
+    await panel.page.locator(".waiting").waitFor({ state: "hidden" });
+    sends[0]?.();
+    await until("the text", async () => (await box.inputValue()) === "Then the docs");
   });
 
   it("says when a message that waits will be sent, and what to do if it couldn't be", async () => {
@@ -1130,6 +1164,13 @@ describe("the output panel", () => {
     panel.setConnection("connected");
     await text("its folder is no longer in the workspace").waitFor();
     assert.equal(transcripts[0]!.followers, 0);
+    // What is in the page can be found, and nothing else is silently left out.
+    await panel.page.keyboard.press("Control+f");
+    await panel.page.keyboard.type("Go");
+    await panel.page.locator(".find-count").getByText("1 of 1").waitFor();
+    await panel.page.keyboard.press("Escape");
+    await button("Open as Document").click();
+    await panel.page.locator(".toast", { hasText: "The conversation can't be read now." }).waitFor();
     // The connection is told of once the tasks were read.
     panel.setTask(task);
     panel.setConnection("connected");
@@ -1233,6 +1274,57 @@ describe("the output panel", () => {
       const now = await firstSeen(panel);
       return now.text === seen.text && Math.abs(now.top - seen.top) <= 2;
     });
+  });
+
+  it("keeps the reader's place when the panel becomes narrower or wider", async () => {
+    const transcript = new FakeTranscript().user("The very first prompt");
+    for (let index = 0; index < 20; index++)
+      transcript.assistant().text(PARAGRAPHS.replaceAll("Paragraph", `${index}: paragraph`));
+    await open(transcript);
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    await panel.page.locator(".scroller").evaluate((at) => void (at.scrollTop = at.scrollHeight * 0.4));
+    await button("Jump to Latest").waitFor();
+    await settledState(panel);
+    const size = panel.page.viewportSize() ?? assert.fail();
+    const seen = await firstSeen(panel, ".answer > *");
+    for (const width of [420, size.width]) {
+      await panel.page.setViewportSize({ ...size, width });
+      await settledState(panel);
+      const now = await firstSeen(panel, ".answer > *");
+      assert.equal(now.text, seen.text);
+      assert.ok(Math.abs(now.top - seen.top) <= 3, `${now.top} instead of ${seen.top}`);
+    }
+  });
+
+  it("doesn't lead a reader back who went on before the former place was loaded", async () => {
+    const transcript = new FakeTranscript().user("The very first prompt");
+    for (let index = 0; index < 60; index++)
+      transcript.assistant().text(PARAGRAPHS.replaceAll("Paragraph", `${index}: paragraph`));
+    await open(transcript);
+    await text("59: paragraph 11.").waitFor();
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    await panel.page.locator(".scroller").evaluate((at) => void (at.scrollTop = 0));
+    await text("The very first prompt").waitFor();
+    await button("Jump to Latest").waitFor();
+    await settledState(panel);
+    await panel.leave();
+    await panel.page.addInitScript(() => {
+      const { requestIdleCallback: later } = window;
+      window.requestIdleCallback = (ask) => {
+        window.requestIdleCallback = later;
+        Object.assign(window, { ask });
+        return 0;
+      };
+    });
+    await panel.comeBack();
+    await text("59: paragraph 11.").waitFor();
+    await panel.page.locator(".scroller").hover();
+    await panel.page.mouse.wheel(0, -300);
+    await button("Jump to Latest").waitFor();
+    await panel.page.evaluate("ask()");
+    await until("all messages", () => panel.page.locator(".earlier").isHidden());
+    await settledState(panel);
+    assert.match((await firstSeen(panel, ".answer > *")).text, /^59: paragraph/);
   });
 
   it("keeps the reader's place when the conversation is read again, and follows the end if it did", async () => {
