@@ -103,7 +103,7 @@ function optionChoices({ context, plan, prompts, isInEditor }: Launching): reado
     { label: vscode.l10n.t("$(person) Agents…"), description: agents.join(", "), value: "agents" },
     {
       label: vscode.l10n.t("$(chip) Model…"),
-      description: model ? modelText(model) : usualModel(),
+      description: model ? modelText(model) : usualModel(context),
       value: "model",
     },
     ...(subject ? [subjectChoice(subject, plan.leavesOutSubject === true)] : []),
@@ -228,19 +228,15 @@ const USUAL = "";
 
 /** Asks for a model, or for the usual one: the default from the settings, otherwise the agent's own. */
 async function pickModel(
-  { folder }: LaunchContext,
+  context: LaunchContext,
   heading: Heading,
   active: ModelRef | undefined,
 ): Promise<Answer<{ readonly model: ModelRef | undefined }>> {
-  const { defaultModel } = folder.settings.engine();
-  const models = folder.calls.models();
+  const models = context.folder.calls.models();
   const picked = await askChoice<string>({
     ...heading,
     placeholder: vscode.l10n.t("Select a model"),
-    choices: models.then((found) => [
-      { label: usualModel(), description: modelText(defaultModel), value: USUAL },
-      ...byProvider(found),
-    ]),
+    choices: models.then((found) => [{ label: usualModel(context), value: USUAL }, ...byProvider(found)]),
     active: modelText(active),
   });
   if (picked === undefined || picked === BACK) return picked;
@@ -248,8 +244,11 @@ async function pickModel(
 }
 
 /** The text for a task for which no model is chosen. */
-function usualModel(): string {
-  return vscode.l10n.t("The agent's own model, or the default");
+function usualModel({ folder }: LaunchContext): string {
+  const { defaultModel } = folder.settings.engine();
+  return defaultModel
+    ? vscode.l10n.t("{0}, from the settings", modelText(defaultModel))
+    : vscode.l10n.t("The agent's own model, or the default");
 }
 
 function byProvider(models: readonly ModelInfo[]): readonly Choice<string>[] {

@@ -227,9 +227,11 @@ export async function searchOutputs({ known, folders, panels, logger }: CommandC
     list.title =
       failed > 0
         ? vscode.l10n.t("Search All Outputs: {0} Couldn't Be Read", failed)
-        : items.length > 0
-          ? heading
-          : vscode.l10n.t("Search All Outputs: No Results");
+        : items.length >= MAX_HITS
+          ? vscode.l10n.t("Search All Outputs: First {0} Lines", items.length)
+          : items.length > 0
+            ? heading
+            : vscode.l10n.t("Search All Outputs: No Results");
     list.busy = false;
   };
   /** The newest tasks first. */

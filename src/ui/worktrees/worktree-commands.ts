@@ -6,7 +6,7 @@ import { isActive, shortID } from "../../engine/task.ts";
 import type { TaskContext, PromptContext } from "../commands/command.ts";
 import { inform, isAgreed, offer } from "../dialogs.ts";
 import { showIfLong } from "../messages.ts";
-import { connectedFolder, type Folder } from "../folders/folders.ts";
+import { connectedFolder, folderTitle, type Folder } from "../folders/folders.ts";
 import { withoutIcons, title as oneTitle } from "../plain-text.ts";
 import { format } from "../tree/words.ts";
 import { offerUndo } from "./bring-back.ts";
@@ -102,13 +102,14 @@ function fileLines(files: readonly { path: string; added: number; removed: numbe
 
 type WorktreeItem = vscode.QuickPickItem & { readonly worktree: ListedWorktree };
 
-/** Lists all worktrees of tasks in the folder's repository, and removes chosen ones. */
+/** Lists the worktrees of the current folder's tasks, and removes chosen ones. */
 export async function cleanUpWorktrees({ folders }: TaskContext): Promise<void> {
-  const { calls } = await connectedFolder(folders);
+  const folder = await connectedFolder(folders);
+  const { calls } = folder;
   const listed = await showIfLong(vscode.l10n.t("Reading worktrees…"), calls.listWorktrees());
   if (listed.length === 0) return inform(vscode.l10n.t("There are no worktrees of tasks."));
   const picked = await vscode.window.showQuickPick(listed.map(worktreeItem), {
-    title: vscode.l10n.t("Clean Up Worktrees"),
+    title: folderTitle(folders, folder, vscode.l10n.t("Clean Up Worktrees")),
     placeHolder: vscode.l10n.t("Select the worktrees to remove"),
     canPickMany: true,
     matchOnDescription: true,
