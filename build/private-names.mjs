@@ -21,6 +21,8 @@ export function privateNames(files) {
   const visit = (node, isOurs) => {
     // A text may be the name of a member, too, but not one in a type.
     if (ts.isStringLiteralLike(node) && !ts.isLiteralTypeNode(node.parent)) others.add(node.text);
+    // What a module exports is a member of it for those who load it later.
+    if (ts.isIdentifier(node) && isExported(node)) others.add(node.text);
     if (ts.isIdentifier(node) && isMemberName(node))
       (isOurs && isOwn(memberOf(node, checker), known.has(node.text)) ? found : others).add(node.text);
     ts.forEachChild(node, (child) => visit(child, isOurs));
@@ -55,6 +57,18 @@ function isMemberName(node) {
       ts.isClassElement(parent) ||
       ts.isTypeElement(parent) ||
       ts.isObjectLiteralElement(parent))
+  );
+}
+
+function isExported(node) {
+  const { parent } = node;
+  if (ts.isExportSpecifier(parent)) return true;
+  const isDeclared =
+    ts.isFunctionDeclaration(parent) || ts.isClassDeclaration(parent) || ts.isVariableDeclaration(parent);
+  return (
+    isDeclared &&
+    parent.name === node &&
+    Boolean(ts.getCombinedModifierFlags(parent) & ts.ModifierFlags.Export)
   );
 }
 

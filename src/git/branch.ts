@@ -16,6 +16,8 @@ export interface CreateBranch {
   readonly folder: string;
   /** A directory in the worktree. */
   readonly worktree: string;
+  /** Its name, if it is known. */
+  readonly of?: string | undefined;
   /** The commit of the state from which the worktree was made. */
   readonly base: string;
   /** The branch to create. */
@@ -40,8 +42,8 @@ interface Start {
  * @returns the branch's last commit
  */
 export async function createBranch(options: CreateBranch): Promise<string> {
-  const { folder, worktree, base, name, message, signal } = options;
-  const { repository, ours } = await requireOurs(worktree, folder, signal);
+  const { folder, worktree, of, base, name, message, signal } = options;
+  const { repository, ours } = await requireOurs(worktree, folder, { name: of, signal });
   const { root } = repository;
   await requireFree(root, name, signal);
   await requireNoRebase(repository);

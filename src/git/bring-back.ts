@@ -14,16 +14,18 @@ export async function planBringBack(options: {
   readonly folder: string;
   /** A directory in the worktree. */
   readonly worktree: string;
+  /** Its name, if it is known. */
+  readonly name?: string | undefined;
   /** The commit from which the worktree was made, or a later state that was brought back already. */
   readonly base: string;
   /** Texts of the folder's editors that are not saved, by path below the folder. */
   readonly unsaved?: ReadonlyMap<string, string> | undefined;
   readonly signal?: AbortSignal | undefined;
 }): Promise<BringBackPlan> {
-  const { folder, worktree, base, unsaved, signal } = options;
+  const { folder, worktree, name, base, unsaved, signal } = options;
   const [{ root }, { repository }] = await Promise.all([
     findRepository(folder, signal),
-    requireOurs(worktree, folder, signal),
+    requireOurs(worktree, folder, { name, signal }),
   ]);
   await requireNoRebase(repository);
   const { tree: agents } = await snapshot(worktree, { base, signal });

@@ -16,10 +16,12 @@ export async function discard(options: {
   readonly folder: string;
   /** A directory in the worktree. */
   readonly directory: string;
+  /** Its name, if it is known. */
+  readonly name?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }): Promise<KeptState> {
-  const { folder, directory, signal } = options;
-  const { repository, ours } = await requireOurs(directory, folder, signal);
+  const { folder, directory, name, signal } = options;
+  const { repository, ours } = await requireOurs(directory, folder, { name, signal });
   await requireNoInnerRepositories(repository.root, signal);
   const { commit } = await stateOf(repository, ours, signal);
   const ref = refs.discarded(ours.name, new Date());

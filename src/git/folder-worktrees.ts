@@ -16,6 +16,7 @@ import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
 import { fewAtOnce } from "./few-at-once.ts";
+import { GitError } from "./git.ts";
 import { includeFiles } from "./include-files.ts";
 import { innerRepositories } from "./inner-repositories.ts";
 import { discard, expireDiscarded, undoDiscard } from "./discard.ts";
@@ -50,7 +51,13 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async obstacle({ from, location }: Pick<NewWorktree, "from" | "location">): Promise<Text | undefined> {
-    return obstacle(await this.startOf(from), { location });
+    try {
+      await this.startOf(from);
+    } catch (error) {
+      // What keeps Git from reading it has a text of its own.
+      if (!(error instanceof GitError) && error instanceof UserFacingError) return error.text;
+    }
+    return obstacle(from?.directory ?? this.folder, { location });
   }
 
   async make({ name: wanted, from, location, startFrom, include = [] }: NewWorktree): Promise<TaskWorktree> {
@@ -116,7 +123,7 @@ export class FolderWorktrees implements Worktrees {
   async changes(worktree: TaskWorktree): Promise<WorktreeChanges> {
     const { name, directory, base } = worktree;
     const ref = refs.result(name);
-    if (await this.exists(worktree)) await keep({ folder: this.folder, directory, as: "result" });
+    if (await this.exists(worktree)) await keep({ folder: this.folder, directory, name, as: "result" });
     const result = await commitOf(this.folder, ref);
     if (result === undefined)
       throw new UserFacingError(
@@ -142,14 +149,14 @@ export class FolderWorktrees implements Worktrees {
   }
 
   planBringBack(
-    { directory, base }: TaskWorktree,
+    { directory, name, base }: TaskWorktree,
     unsaved: ReadonlyMap<string, string>,
   ): Promise<BringBackPlan> {
-    return planBringBack({ folder: this.folder, worktree: directory, base, unsaved });
+    return planBringBack({ folder: this.folder, worktree: directory, name, base, unsaved });
   }
 
-  async isAsPlanned({ directory, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
-    const { root } = (await requireOurs(directory, this.folder)).repository;
+  async isAsPlanned({ directory, name, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
+    const { root } = (await requireOurs(directory, this.folder, { name })).repository;
     return (await snapshot(root, { base })).tree === agents && (await innerRepositories(root)).length === 0;
   }
 
@@ -189,14 +196,14 @@ export class FolderWorktrees implements Worktrees {
   }
 
   async createBranch(
-    { directory, base }: TaskWorktree,
+    { directory, name: of, base }: TaskWorktree,
     { name, message }: { readonly name: string; readonly message: string },
   ): Promise<void> {
-    await createBranch({ folder: this.folder, worktree: directory, base, name, message });
+    await createBranch({ folder: this.folder, worktree: directory, of, base, name, message });
   }
 
-  async discard({ directory }: TaskWorktree): Promise<string> {
-    const { ref } = await discard({ folder: this.folder, directory });
+  async discard({ directory, name }: TaskWorktree): Promise<string> {
+    const { ref } = await discard({ folder: this.folder, directory, name });
     await expireDiscarded(this.folder, new Date());
     return ref;
   }
@@ -226,7 +233,7 @@ export class FolderWorktrees implements Worktrees {
   }
 
   private async startOf(from: TaskWorktree | undefined): Promise<string> {
-    if (from) await requireOurs(from.directory, this.folder);
+    if (from) await requireOurs(from.directory, this.folder, { name: from.name });
     return from?.directory ?? this.folder;
   }
 }

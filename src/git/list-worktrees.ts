@@ -51,7 +51,7 @@ async function workOf(
   if (root === undefined) return undefined;
   try {
     const base = await commitOf(root, refs.base(name), signal);
-    return base === undefined ? undefined : await work({ folder, directory: root, base, signal });
+    return base === undefined ? undefined : await work({ folder, directory: root, name, base, signal });
   } catch {
     signal?.throwIfAborted();
     return undefined;

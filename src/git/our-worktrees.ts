@@ -49,24 +49,31 @@ export async function ourWorktrees({
 /**
  * The worktree of ours that contains the directory, in the repository of the folder for whose task it was made. Throws if
  * there is none, so that no other files are touched, and nothing is run: an agent can write a file `.git` that leads to a
- * repository of its own, whose configuration names commands.
+ * repository of its own, whose configuration names commands, or to the worktree of another task.
  */
 export async function requireOurs(
   directory: string,
   folder: string,
-  signal?: AbortSignal,
+  { name, signal }: { readonly name?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<{ readonly repository: Repository; readonly ours: OurWorktree }> {
   const [repository, { commonDirectory }] = await Promise.all([
     findRepository(directory, signal),
     findRepository(folder, signal),
   ]);
-  const isLinked = dirname(repository.gitDirectory) === join(commonDirectory, "worktrees");
+  const isLinked =
+    repository.commonDirectory === commonDirectory &&
+    dirname(repository.gitDirectory) === join(commonDirectory, "worktrees");
   const ours = isLinked ? await readOurs(repository.gitDirectory) : undefined;
-  if (!ours || repository.commonDirectory !== commonDirectory)
+  const isIt = ours?.root !== undefined && (await isSame(ours.root, repository.root));
+  if (!ours || !isIt || ours.name !== (name ?? ours.name))
     throw new UserFacingError(
       sentence("{0} isn't a worktree made for a task, or it was unlocked, so it's left alone.", directory),
     );
   return { repository, ours };
+}
+
+async function isSame(one: string, other: string): Promise<boolean> {
+  return (await orElse(realpath(one), one)) === (await orElse(realpath(other), other));
 }
 
 /**

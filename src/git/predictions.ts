@@ -121,9 +121,13 @@ export async function isThere({ directory }: TaskWorktree, folder: string): Prom
   }
 }
 
-async function isOurs({ directory }: TaskWorktree, folder: string, signal: AbortSignal): Promise<boolean> {
+async function isOurs(
+  { directory, name }: TaskWorktree,
+  folder: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
-    await requireOurs(directory, folder, signal);
+    await requireOurs(directory, folder, { name, signal });
     return true;
   } catch {
     signal.throwIfAborted();

@@ -39,12 +39,14 @@ export async function work(options: {
   readonly folder: string;
   /** A directory in the worktree. */
   readonly directory: string;
+  /** Its name, if it is known. */
+  readonly name?: string | undefined;
   /** The commit from which it was made, or a later one that was kept or brought back. */
   readonly base: string;
   readonly signal?: AbortSignal | undefined;
 }): Promise<Work> {
-  const { folder, directory, base, signal } = options;
-  const { repository, ours } = await requireOurs(directory, folder, signal);
+  const { folder, directory, name, base, signal } = options;
+  const { repository, ours } = await requireOurs(directory, folder, { name, signal });
   const { commit, head } = await snapshot(repository.root, { base, signal });
   const start = await commitOf(repository.root, refs.head(ours.name), signal);
   const tips = [...(head === undefined ? [] : [head]), ...(await heldCommits(repository, signal))];
@@ -61,12 +63,14 @@ export async function keep(options: {
   readonly folder: string;
   /** A directory in the worktree. */
   readonly directory: string;
+  /** Its name, if it is known. */
+  readonly name?: string | undefined;
   /** As the result of its task, which replaces an earlier one, or as one more state. */
   readonly as?: "result" | "state";
   readonly signal?: AbortSignal | undefined;
 }): Promise<KeptState> {
-  const { folder, directory, as = "state", signal } = options;
-  const { repository, ours } = await requireOurs(directory, folder, signal);
+  const { folder, directory, name, as = "state", signal } = options;
+  const { repository, ours } = await requireOurs(directory, folder, { name, signal });
   const { commit } = await stateOf(repository, ours, signal);
   const ref = as === "result" ? refs.result(ours.name) : refs.kept(ours.name, new Date());
   await git(repository.root, ["update-ref", ref, commit], { signal });
@@ -108,7 +112,7 @@ export async function removeWorktree(options: {
   let kept: KeptState | undefined;
   if (ours.root !== undefined && (await isIntact(ours.root, ours.gitDirectory))) {
     await requireNoInnerRepositories(ours.root, signal);
-    kept = await keep({ folder, directory: ours.root, signal });
+    kept = await keep({ folder, directory: ours.root, name, signal });
   } else if (ours.root !== undefined && (await isCutOff(ours.root)))
     throw new UserFacingError(
       sentence(

@@ -18,10 +18,10 @@ export async function takeIn(
   plan: BringBackPlan,
   folder: string,
 ): Promise<string> {
-  const { root } = (await requireOurs(directory, folder)).repository;
+  const { root } = (await requireOurs(directory, folder, { name })).repository;
   const inWorktree = { ...plan, root, mine: plan.agents, agents: plan.mine };
   const changed = await changedFiles(root, plan.agents, plan.merged, { renames: false });
-  await keep({ folder, directory });
+  await keep({ folder, directory, name });
   const moved = [plan.commits.mine, plan.commits.agents].map((commit) => `~${commit}`);
   const left = plan.files.filter(isForUser).flatMap(({ path, from }) => [path, ...(from ? [from] : [])]);
   const paths = changed

@@ -45,14 +45,19 @@ export async function sessionChanges(
   since: number,
 ): Promise<SessionChanges> {
   const turns = turnsOf(await source.messages(sessionID), since);
-  const below = await turnsOfSubagents(source, sessionID, turns, since);
-  const steps = stepsOf([...turns, ...below]);
+  const own = stepsOf(turns);
+  const below = await turnsOfSubagents(source, sessionID, own, since);
+  const steps = [...own, ...stepsOf(below)];
   const hasChanged = steps.some(({ writes, guesses }) => writes.length > 0 || guesses.length > 0);
   const others = hasChanged ? await stepsOfOthers(source, sessionID, steps) : [];
   const touches = others.flatMap((step) => touchesOf(step, steps));
   const files = filesIn(turns, others);
-  // Its own snapshots include what they did, up to its end.
-  for (const [path, file] of filesIn(below, others)) if (!files.has(path)) files.set(path, file);
+  // Its own snapshots include what they did, up to its end: what they show as undone isn't a change.
+  const isUndone = (path: string): boolean =>
+    own.some(({ isInSnapshot, patched }) => isInSnapshot && patched.has(path)) &&
+    !turns.some(({ diffs }) => diffs.some((diff) => diff.path === path));
+  for (const [path, file] of filesIn(below, others))
+    if (!files.has(path) && !isUndone(path)) files.set(path, file);
   return {
     files: [...files.values()]
       .filter(({ before, after }) => !(before.kind === "absent" && after.kind === "absent"))
@@ -67,12 +72,12 @@ export async function sessionChanges(
           isMixed:
             isBroken ||
             meanwhile.length > 0 ||
-            steps.some((step) => isMeanwhile(step) && changedByNobody(step, file.path)),
+            own.some((step) => isMeanwhile(step) && changedByNobody(step, file.path)),
           mixedWith: [...new Set(meanwhile.map((one) => one.sessionID))],
           workedOnBy: [...new Set(foreign.flatMap((one) => (one.isBusy ? one.sessionID : [])))],
         };
       }),
-    hasSnapshots: steps.length === 0 || steps.some(({ hasSnapshot }) => hasSnapshot),
+    hasSnapshots: own.length === 0 || own.some(({ hasSnapshot }) => hasSnapshot),
   };
 }
 
@@ -198,14 +203,16 @@ function workersFor(sessionID: string, sessions: readonly Session[]): (session: 
 async function turnsOfSubagents(
   source: ChangeSource,
   sessionID: string,
-  turns: readonly TurnSteps[],
+  steps: readonly FileStep[],
   since: number,
 ): Promise<readonly TurnSteps[]> {
-  if (!stepsOf(turns).some(({ commands }) => commands.includes(SUBAGENT_TOOL))) return [];
+  if (!steps.some(({ commands }) => commands.includes(SUBAGENT_TOOL))) return [];
   const sessions = await source.sessions();
-  const subagents = sessions.filter(workersFor(sessionID, sessions)).filter(({ id }) => id !== sessionID);
-  const read = subagents.map(({ id }) => source.messages(id).catch(() => []));
-  return (await Promise.all(read)).flatMap((messages) => turnsOf(messages, since));
+  const subagents = sessions
+    .filter(workersFor(sessionID, sessions))
+    .filter(({ id, updated }) => id !== sessionID && updated >= since);
+  const messages = await fewAtOnce(subagents, ({ id }) => source.messages(id).catch(() => []));
+  return messages.flatMap((some) => turnsOf(some, since));
 }
 
 /** The steps of other sessions that overlapped with these, and of other sessions that are running now. */
@@ -228,9 +235,16 @@ async function stepsOfOthers(
     const steps = turnsOf(messages, 0).flatMap((turn) => turn.steps);
     return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
   };
-  const found: OtherStep[] = [];
-  for (let at = 0; at < others.length; at += OTHERS_AT_ONCE)
-    found.push(...(await Promise.all(others.slice(at, at + OTHERS_AT_ONCE).map(read))).flat());
+  return (await fewAtOnce(others, read)).flat();
+}
+
+async function fewAtOnce<T>(
+  sessions: readonly Session[],
+  read: (session: Session) => Promise<T>,
+): Promise<readonly T[]> {
+  const found: T[] = [];
+  for (let at = 0; at < sessions.length; at += OTHERS_AT_ONCE)
+    found.push(...(await Promise.all(sessions.slice(at, at + OTHERS_AT_ONCE).map(read))));
   return found;
 }
 

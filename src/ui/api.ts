@@ -143,8 +143,13 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
         at(id, () => programs(({ forkTask }, context) => forkTask(context, id, { ...options, prompt }))),
       adopt: (id) => at(id, () => tasks.adopt(id)),
       output: (id, options) => at(id, () => tasks.output(id, options)),
-      wait: (id, { timeoutMs, signal } = {}) =>
-        at(id, async () => (await known.wait([id], { timeoutMs, signal }))[0]),
+      wait: async (id, { timeoutMs, signal } = {}) => {
+        await opened();
+        await folders.opened;
+        const wait = async (): Promise<Task | undefined> =>
+          (await known.wait([id], { timeoutMs, signal }))[0];
+        return known.get(id) ? wait() : at(id, wait);
+      },
       answer: (id, ...rest) =>
         at(id, () => programs(({ sendAnswer }, context) => sendAnswer(context, id, ...rest))),
       cancel: (id) => at(id, () => tasks.cancel(id)),

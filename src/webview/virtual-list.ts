@@ -49,8 +49,8 @@ export class VirtualList implements ConversationObserver {
   private wanted: ReadingPosition | undefined;
   /** What was in front of the reader after the last layout. */
   private kept: Anchor | undefined;
-  /** The same, if the view's size has changed since. */
-  private resized: Anchor | undefined;
+  /** The width of the view at that time. */
+  private width = 0;
 
   constructor(
     private readonly scroller: HTMLElement,
@@ -67,12 +67,7 @@ export class VirtualList implements ConversationObserver {
       },
       { passive: true },
     );
-    new ResizeObserver(() => {
-      // What was in front of the reader has moved, and the editor may have scrolled.
-      this.resized = this.isFollowing ? undefined : this.kept;
-      this.lastScrollTop = this.scroller.scrollTop;
-      this.schedule();
-    }).observe(scroller);
+    new ResizeObserver(() => this.schedule()).observe(scroller);
   }
 
   /** Whether the view stays at the end while the conversation grows. */
@@ -169,10 +164,14 @@ export class VirtualList implements ConversationObserver {
     const view = this.scroller.clientHeight;
     // Nothing can be measured while the page is hidden.
     if (view === 0) return;
+    const isResized = this.scroller.clientWidth !== this.width;
+    // What was in front of the reader has moved, and the browser may have scrolled.
+    if (isResized) this.lastScrollTop = this.scroller.scrollTop;
     // The layout may run before the scroll event.
     this.noticeScroll();
-    const anchor = this.isFollowing ? undefined : (this.wanted ?? this.resized ?? this.anchor());
-    this.resized = undefined;
+    const anchor = this.isFollowing
+      ? undefined
+      : (this.wanted ?? (isResized ? this.kept : undefined) ?? this.anchor());
     for (const row of this.changed) {
       const element = this.elements.get(row);
       if (element) this.renderer.update(row, element);
@@ -186,6 +185,7 @@ export class VirtualList implements ConversationObserver {
     this.lastScrollTop = this.scroller.scrollTop;
     if (!this.wanted && this.atEnd()) this.isFollowing = true;
     this.kept = this.isFollowing ? undefined : this.anchor();
+    this.width = this.scroller.clientWidth;
     this.onDidLayout();
   }
 

@@ -11,9 +11,9 @@ import type { ForkBuilder, ForkOpening, ForkRequest, PreparedFork } from "./buil
 /** How often a delivery is begun before a server that is connected but doesn't answer is given up. */
 const MAX_ATTEMPTS = 3;
 
-/** How often, and how long after each other in milliseconds, it is tried to keep the prompt of a task that ended. */
-const MAX_TRIES = 100;
-const TRY_AGAIN_MS = 10_000;
+/** How often, and how long after each other in milliseconds, it is tried to keep the prompt of a task that ended: a day. */
+const MAX_TRIES = 28_800;
+const TRY_AGAIN_MS = 3_000;
 
 /** What is needed to deliver a forked task. */
 export interface ForkDeliveryInput {
@@ -96,11 +96,29 @@ export class ForkDelivery {
     return true;
   }
 
-  /** Stores the prompt of a task that ended while it was built, once the server can be reached. */
-  private async keepPrompt(entry: Entry, input: ForkDeliveryInput, tries = 0): Promise<void> {
-    if ((await this.abandon(entry, input)) !== "unreachable" || tries === MAX_TRIES) return;
-    this.ports.clock.after(TRY_AGAIN_MS, () => {
-      void entry.serial.run(() => this.keepPrompt(entry, input, tries + 1));
+  /** Stores the prompt of a task that ended while it was built, if need be once the server can be reached again. */
+  private async keepPrompt(entry: Entry, input: ForkDeliveryInput): Promise<void> {
+    if ((await this.abandon(entry, input)) === "unreachable") this.keepPromptLater(entry, input, 1);
+  }
+
+  private keepPromptLater(entry: Entry, input: ForkDeliveryInput, tries: number): void {
+    const { server, clock } = this.ports;
+    const { id, promptMessageID } = entry.record;
+    clock.after(TRY_AGAIN_MS, () => {
+      void entry.serial.run(async () => {
+        try {
+          const messages = await server.messages(id);
+          // Somebody has gone on in that session.
+          const isUsed = messages.some(
+            ({ info }) => info.role === "user" && info.created > (entry.record.endedAt ?? 0),
+          );
+          if (isUsed || messages.some(({ info }) => info.id === promptMessageID)) return;
+          if ((await this.abandon(entry, input)) !== "unreachable") return;
+        } catch (error) {
+          if (!(error instanceof ServerFailure && error.reason === "unreachable")) return;
+        }
+        if (tries < MAX_TRIES) this.keepPromptLater(entry, input, tries + 1);
+      });
     });
   }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { discard, expireDiscarded, KEEP_DISCARDED_MS, undoDiscard } from "../../../src/git/discard.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
@@ -35,6 +35,24 @@ describe("A discarded worktree", () => {
     assert.deepEqual([gitIn(root, "rev-parse", "HEAD"), filesOf(root)], [head, files]);
     assert.deepEqual(references(repository), ["refs/asyncagents/work/base", "refs/asyncagents/work/head"]);
     assert.deepEqual(repository.state(), before);
+  });
+
+  it("is left alone, with any other, if it leads to that of another task", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
+    const [a, b] = [
+      await worktrees.make({ name: "a", startFrom: "whatYouSee" }),
+      await worktrees.make({ name: "b", startFrom: "whatYouSee" }),
+    ];
+    writeFiles(b.directory, { "b.txt": "by the other agent\n" });
+    copyFileSync(join(b.directory, ".git"), join(a.directory, ".git"));
+    for (const wrong of [worktrees.discard(a), worktrees.changes(a), worktrees.planBringBack(a, new Map())])
+      await assert.rejects(wrong, /isn't a worktree made for a task/);
+    // Git takes the file that it finds for the truth after a day.
+    const link = join(repository.root, ".git", "worktrees", "b", "gitdir");
+    writeFileSync(link, `${join(a.directory, ".git")}\n`);
+    await assert.rejects(worktrees.discard(a), /isn't a worktree made for a task/);
+    assert.equal(readFileSync(join(b.directory, "b.txt"), "utf8"), "by the other agent\n");
   });
 
   it("keeps what Git has put aside for a merge in progress", async () => {

@@ -93,6 +93,79 @@ describe("what a session changed", () => {
     assert.deepEqual(await mixed("task", "bash"), [["ses_other"]]);
   });
 
+  it("isn't mixed because one subagent only read while another one wrote, and has nothing that is undone", async () => {
+    const child = (id: string): Session => ({ ...session(id), parentID: "ses_own" });
+    const step = (tools: readonly object[], files: readonly string[], isDone = false) => ({
+      info: {
+        role: "assistant",
+        time: { created: 2, completed: 900 },
+        path: { root: "/work", cwd: "/work" },
+      },
+      parts: [
+        { type: "step-start", snapshot: "before" },
+        ...tools,
+        ...(isDone ? [{ type: "step-finish", snapshot: "after" }] : []),
+        { type: "patch", files },
+      ],
+    });
+    const asked = (diffs: readonly object[]) => ({
+      info: { role: "user", time: { created: 1 }, summary: { diffs } },
+      parts: [],
+    });
+    const tool = (name: string) => ({ type: "tool", tool: name, state: { status: "completed", input: {} } });
+    const [, answer] = writing("/work/a", 500);
+    const [, scratch] = writing("/work/scratch", 500);
+    const turns: Record<string, object[]> = {
+      ses_own: [
+        asked([]),
+        step([tool("task")], ["/work/scratch"], true),
+        step([tool("bash")], ["/work/scratch"], true),
+      ],
+      ses_writes: [
+        asked([]),
+        step([...(answer?.parts ?? []), ...(scratch?.parts ?? [])] as object[], ["/work/a"]),
+      ],
+      ses_reads: [asked([]), step([tool("read")], ["/work/a"])],
+    };
+    const source: ChangeSource = {
+      messages: async (id) => z.parse(rawMessages, turns[id]),
+      sessions: async () => [session("ses_own"), child("ses_writes"), child("ses_reads")],
+      statuses: async () => new Map(),
+    };
+    const { files } = await sessionChanges(source, "ses_own", 0);
+    assert.deepEqual(
+      files.map(({ path, isMixed }) => [path, isMixed]),
+      [["/work/a", false]],
+    );
+  });
+
+  it("reads at most four of its subagents at a time", async () => {
+    let [reading, most] = [0, 0];
+    const calls = z.parse(rawMessages, [
+      { info: { role: "user", time: { created: 1 } }, parts: [] },
+      {
+        info: { role: "assistant", time: { created: 2, completed: 900 } },
+        parts: [{ type: "tool", tool: "task", state: { status: "completed", input: {} } }],
+      },
+    ]);
+    const source: ChangeSource = {
+      async messages(id) {
+        if (id === "ses_own") return calls;
+        most = Math.max(most, ++reading);
+        await new Promise(setImmediate);
+        reading--;
+        return writing(`/work/${id}`, 600);
+      },
+      sessions: async () => [
+        session("ses_own"),
+        ...Array.from({ length: 20 }, (_, index) => ({ ...session(`ses_${index}`), parentID: "ses_own" })),
+      ],
+      statuses: async () => new Map(),
+    };
+    assert.equal((await sessionChanges(source, "ses_own", 0)).files.length, 20);
+    assert.equal(most, 4);
+  });
+
   it("includes what its subagents wrote, also without snapshots, but not what its tasks did", async () => {
     const child = (id: string, parentID: string): Session => ({ ...session(id), parentID });
     const task: Session = { ...child("ses_task", "ses_own"), task: { kind: "unreadable", reason: "" } };

@@ -194,17 +194,36 @@ describe("The delivery of a fork", () => {
     await settled();
     fail();
     await cancelling;
-    await clock.advance(20_000);
+    server.messages = messages;
+    await clock.advance(1_200_000);
     assert.equal(task(id).status, "cancelled");
     assert.deepEqual(texts(id), []);
     release();
-    await clock.advance(20_000);
+    await clock.advance(5_000);
     assert.deepEqual(texts(id), ["Mend it."]);
     const count = window.log.length;
     await clock.advance(60_000);
     assert.equal(window.log.length, count);
-    server.messages = messages;
     assert.equal((await window.engine.retry(id)).status, "running");
+  });
+
+  it("deletes nothing that somebody has written since in the session of such a task", async () => {
+    const release = failClearing();
+    const { messages } = server;
+    let fail: () => void = () => undefined;
+    const failing = new Promise<never>((_, reject) => (fail = () => reject(GONE)));
+    server.messages = (id, limit) => (id === source ? failing : messages.call(server, id, limit));
+    const id = await fork();
+    const cancelling = window.engine.cancel(id, "agent");
+    await settled();
+    fail();
+    await cancelling;
+    server.messages = messages;
+    await clock.advance(1_000);
+    await server.prompt(id, { messageID: "msg_own", agent: "general", parts: [{ text: "I go on here." }] });
+    release();
+    await clock.advance(20_000);
+    assert.deepEqual(texts(id), ["I go on here."]);
   });
 
   for (const [what, error, expected] of [
