@@ -145,15 +145,20 @@ export class OpenCodeAgentServer implements AgentServer {
     }
   }
 
-  session(sessionID: string): Promise<Session | undefined> {
-    return unlessGone(
-      this.reads.run(`session ${sessionID}`, () => this.getSession(sessionID, schemas.session)),
-    );
+  async session(sessionID: string): Promise<Session | undefined> {
+    const session = await this.readSession(sessionID);
+    // It may run in a worktree without being listed.
+    if (session) await this.directories.meet(session, (id) => this.readSession(id));
+    return session;
+  }
+
+  private readSession(id: string): Promise<Session | undefined> {
+    return unlessGone(this.reads.run(`session ${id}`, () => this.getSession(id, schemas.session)));
   }
 
   /** Which folder a session belongs to. */
   ownerOf(sessionID: string): Promise<SessionOwner> {
-    return this.directories.ownerOf(sessionID, (id) => this.session(id));
+    return this.directories.ownerOf(sessionID, (id) => this.readSession(id));
   }
 
   restrict(sessionID: string, rules: readonly PermissionRule[]): Promise<Session> {
@@ -203,7 +208,9 @@ export class OpenCodeAgentServer implements AgentServer {
       );
     }
     const metadata = { ...current.metadata, [RECORD_KEY]: stored };
-    return this.update(sessionID, { metadata }, schemas.session);
+    const written = await this.update(sessionID, { metadata }, schemas.session);
+    this.directories.note(written);
+    return written;
   }
 
   private update<T>(
@@ -211,11 +218,8 @@ export class OpenCodeAgentServer implements AgentServer {
     body: NonNullable<api.SessionUpdateData["body"]>,
     schema: z.ZodMiniType<T>,
   ): Promise<T> {
-    const request = {
-      url: "/session/{sessionID}",
-      path: { sessionID },
-      body,
-    } satisfies api.SessionUpdateData;
+    const path = { sessionID };
+    const request = { url: "/session/{sessionID}", path, body } satisfies api.SessionUpdateData;
     return this.call("PATCH", request, schema);
   }
 

@@ -104,15 +104,21 @@ export class SessionDirectories {
     if (!this.known.has(sessionID)) {
       const session = await read(sessionID);
       if (!session) return "unknown";
-      // Also ends the search if broken data makes a session its own ancestor.
-      this.note(session);
-      const parentID = parentOf(session);
-      if (parentID !== undefined) await this.ownerOf(parentID, read);
-      this.note(session);
+      await this.meet(session, read);
     }
     const { isOurs, isIsolated } = this.known.get(sessionID) ?? {};
     if (isOurs) return "this";
     return isIsolated ? "another" : "unknown";
+  }
+
+  /** Notes a session that was read by itself, with those above it. */
+  async meet(session: Session, read: (sessionID: string) => Promise<Session | undefined>): Promise<void> {
+    if (this.known.has(session.id)) return;
+    // Also ends the search if broken data makes a session its own ancestor.
+    this.note(session);
+    const parentID = parentOf(session);
+    if (parentID !== undefined) await this.ownerOf(parentID, read);
+    this.note(session);
   }
 
   /** Whether an event concerns the folder. */

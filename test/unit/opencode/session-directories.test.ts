@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import type { Session } from "../../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
+import { OpenCodeAgentServer } from "../../../src/opencode/agent-server.ts";
+import type { ServerClient } from "../../../src/opencode/client.ts";
+import { encodeRecord, RECORD_KEY } from "../../../src/opencode/record-codec.ts";
 import { SessionDirectories } from "../../../src/opencode/session-directories.ts";
+import { record } from "../engine/builders.ts";
 
 const FOLDER = "/shop";
 const WORKTREE = "/shop.worktrees/one";
@@ -141,5 +145,44 @@ describe("the directories of sessions", () => {
     assert.ok(idle("not seen yet"));
     assert.ok(directories.accepts({ type: "session-deleted", sessionID: "task" }, "task"));
     assert.equal(directories.of("task"), undefined);
+  });
+
+  it("a task that isn't listed any more is found in its worktree, where the server is asked and heard", async () => {
+    const worktree = { name: "one", directory: WORKTREE, base: "0".repeat(40) };
+    const running = record({ id: "ses_task", parentSessionID: "ses_parent", status: "running", worktree });
+    const stored = (id: string, directory: string, facts: object = {}) => ({
+      ...{ id, directory, title: id, time: { created: 1, updated: 1 } },
+      ...facts,
+    });
+    const metadata = { [RECORD_KEY]: encodeRecord(running) };
+    const sessions: Readonly<Record<string, unknown>> = {
+      ses_parent: stored("ses_parent", FOLDER),
+      ses_task: stored("ses_task", WORKTREE, { parentID: "ses_parent", metadata }),
+    };
+    const asked: (string | undefined)[] = [];
+    const client: ServerClient = {
+      folder: { directory: FOLDER, isInRepository: true },
+      request: async (_, { url, path, directory }) => {
+        if (url === "/session/status") asked.push(directory);
+        const data =
+          url === "/session/{sessionID}"
+            ? sessions[String(path?.["sessionID"])]
+            : url === "/session"
+              ? []
+              : {};
+        return { data, response: new Response() };
+      },
+    };
+    const server = new OpenCodeAgentServer(
+      () => client,
+      () => ({ dispose: () => undefined }),
+      undefined,
+      directories,
+    );
+    assert.deepEqual(await server.sessions(), []);
+    assert.equal((await server.session("ses_task"))?.task.kind, "task");
+    assert.deepEqual(used, [WORKTREE]);
+    await server.statuses();
+    assert.deepEqual(asked.sort(), [WORKTREE, undefined]);
   });
 });
