@@ -3,7 +3,7 @@ import type { Clock, Logger } from "./ports.ts";
 import { isMadeBefore } from "./ids.ts";
 import type { TaskChange, TaskRegistry } from "./registry.ts";
 import type { PendingRequest, ServerEvent } from "./server-model.ts";
-import { isRunning, type Child, type SubagentChange } from "./subagent.ts";
+import { isRunning, isTask, type Child, type SubagentChange } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
 
 /** Names a request. */
@@ -55,12 +55,16 @@ export class Requests implements Disposable {
     this.changes.fire();
   }
 
-  /** Leaves out those of a running subagent from before its turn: the server keeps listing those of aborted turns. */
+  /**
+   * Leaves out those of a running subagent, adopted or not, from before its turn: the server keeps listing those of aborted
+   * turns.
+   */
   withoutVoid(listed: readonly PendingRequest[]): readonly PendingRequest[] {
     const now = this.clock.now();
     return listed.filter(({ id, sessionID }) => {
-      const subagent = this.subagents.get(sessionID);
-      return !subagent || !isRunning(subagent) || !isMadeBefore(id, subagent.startedAt, now);
+      const child = this.child(sessionID);
+      const isForeign = child !== undefined && (!isTask(child) || child.adoptedAt !== undefined);
+      return !isForeign || !isRunning(child) || !isMadeBefore(id, child.startedAt, now);
     });
   }
 

@@ -303,6 +303,27 @@ describe("Adoption", () => {
     assert.equal(window.engine.get(id)?.status, "completed");
   });
 
+  it("shows no request of a turn before that was aborted, also after the next connect", async () => {
+    const id = await working();
+    server.begin(id);
+    const asked = server.ask(id);
+    const pending = server.pendingRequests.bind(server);
+    server.pendingRequests = async () => {
+      const listed = await pending();
+      return listed.some((one) => one.id === asked.id) ? listed : [asked, ...listed];
+    };
+    await server.abort(id);
+    await clock.advance(1_000);
+    await ask(id, "Once more.");
+    server.begin(id);
+    await settled();
+    await adopt(id);
+    await window.engine.connect();
+    await settled();
+    assert.deepEqual(window.engine.openRequests(), []);
+    assert.notEqual(window.engine.get(id)?.progress?.phase, "needs-permission");
+  });
+
   it("of a subagent that left no end gives a failed task, which ended when it was last updated", async () => {
     const start = clock.now();
     const ask = async (id: string, synthetic = false): Promise<void> =>
