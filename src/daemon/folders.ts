@@ -2,6 +2,7 @@ import { Refusal } from "../engine/errors.ts";
 import { Emitter, type Event, logged } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
 import { sentence } from "../engine/sentence.ts";
+import { folderOfWorktree } from "../git/worktree-marks.ts";
 import type { DaemonStatus, FolderSettings, OpenFolder, Reopening } from "../rpc/contract.ts";
 import type { HostedFolder } from "../rpc/folder-host.ts";
 import type { DescribedFolder } from "./diagnostics.ts";
@@ -115,8 +116,12 @@ export class DaemonFolders {
   }
 
   /** See `DaemonRequests.reopen`. */
-  async reopen(directory: string, { env, onlyIfUsed }: Reopening): Promise<void> {
-    const { settings, isUsed } = await StateFile.open(directory, this.shared);
+  async reopen(asked: string, { env, onlyIfUsed }: Reopening): Promise<void> {
+    const own = await StateFile.open(asked, this.shared);
+    // An agent in a worktree belongs to the folder for whose task that was made.
+    const directory = own.settings ? asked : await folderOfWorktree(asked);
+    if (directory === undefined) return;
+    const { settings, isUsed } = own.settings ? own : await StateFile.open(directory, this.shared);
     if (settings && (isUsed || !onlyIfUsed)) await this.openWithoutWindow({ directory, settings, env });
   }
 

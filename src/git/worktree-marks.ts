@@ -32,6 +32,18 @@ export async function claim(folder: string, name: string): Promise<void> {
   if (ours) await writeMark(ours, { folder });
 }
 
+/** The folder for whose task a worktree was made, given a directory in it. Undefined if it is none. */
+export async function folderOfWorktree(directory: string): Promise<string | undefined> {
+  try {
+    const repository = await findRepository(directory);
+    const all = [...(await ourWorktrees(repository)).values()];
+    const ours = all.find(({ gitDirectory }) => gitDirectory === repository.gitDirectory);
+    return ours && (await readMark(ours))?.folder;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether the worktree was made for a task of another folder, which still exists. */
 export async function isOfOtherFolder(ours: OurWorktree, folder: string): Promise<boolean> {
   const mark = await readMark(ours);

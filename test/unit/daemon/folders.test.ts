@@ -7,6 +7,7 @@ import { Semaphore } from "../../../src/daemon/semaphore.ts";
 import { StateFile } from "../../../src/daemon/state-files.ts";
 import type { ConnectionState } from "../../../src/engine/connection.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
+import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import type { OwnServers } from "../../../src/opencode/own-servers.ts";
 import { ServerEvents } from "../../../src/opencode/server-events.ts";
 import type { FolderSettings } from "../../../src/rpc/contract.ts";
@@ -16,6 +17,7 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { roughTokens } from "../../support/rough-tokens.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
+import { ARepository } from "../git/a-repository.ts";
 import { settings, silentLogger } from "../rpc/fake-host.ts";
 
 describe("the folders of the daemon", () => {
@@ -195,6 +197,21 @@ describe("the folders of the daemon", () => {
     await assert.rejects(service.calls.rename("ses_1", "New name"), { code: "unavailable" });
     assert.equal(joined, 1);
     close();
+  });
+
+  it("open the one for whose task a worktree was made, if that is asked for", async () => {
+    const repository = new ARepository().commit({ "a.txt": "a\n" });
+    directory = repository.root;
+    await keep(false, []);
+    const worktrees = new FolderWorktrees(directory, () => process.env, silentLogger);
+    const made = await worktrees.make({ name: "work", startFrom: "head" });
+    await worktrees.claim(made);
+    await folders.reopen(made.directory, { env: {}, onlyIfUsed: true });
+    assert.equal(folders.count, 0);
+    await folders.reopen(made.directory, { env: {}, onlyIfUsed: false });
+    assert.deepEqual([...folders["held"].keys()], [directory]);
+    await folders.reopen(tempDir("elsewhere"), { env: {}, onlyIfUsed: false });
+    assert.equal(folders.count, 1);
   });
 
   it("stop nothing silently in one whose tasks couldn't be read yet", async () => {
