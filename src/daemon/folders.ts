@@ -117,12 +117,12 @@ export class DaemonFolders {
 
   /** See `DaemonRequests.reopen`. */
   async reopen(asked: string, { env, onlyIfUsed }: Reopening): Promise<void> {
-    const own = await StateFile.open(asked, this.shared);
-    // An agent in a worktree belongs to the folder for whose task that was made.
-    const directory = own.settings ? asked : await folderOfWorktree(asked);
-    if (directory === undefined) return;
-    const { settings, isUsed } = own.settings ? own : await StateFile.open(directory, this.shared);
-    if (settings && (isUsed || !onlyIfUsed)) await this.openWithoutWindow({ directory, settings, env });
+    // An agent in a worktree belongs to the folder for whose task that was made. It can be open as a folder, too.
+    for (const directory of [asked, await folderOfWorktree(asked)]) {
+      if (directory === undefined) continue;
+      const { settings, isUsed } = await StateFile.open(directory, this.shared);
+      if (settings && (isUsed || !onlyIfUsed)) await this.openWithoutWindow({ directory, settings, env });
+    }
   }
 
   /**

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { changedFiles } from "./changed-files.ts";
-import { ourWorktrees, type OurWorktree } from "./our-worktrees.ts";
+import { ourWorktrees, requireOurs, type OurWorktree } from "./our-worktrees.ts";
 import { isAtWork, refs, self } from "./refs.ts";
 import { forgetWorktree, removeWorktree } from "./remove-worktree.ts";
 import { findRepository, type Repository } from "./repository.ts";
@@ -38,7 +38,11 @@ export async function folderOfWorktree(directory: string): Promise<string | unde
     const repository = await findRepository(directory);
     const all = [...(await ourWorktrees(repository)).values()];
     const ours = all.find(({ gitDirectory }) => gitDirectory === repository.gitDirectory);
-    return ours && (await readMark(ours))?.folder;
+    const folder: unknown = ours && (await readMark(ours))?.folder;
+    if (typeof folder !== "string") return undefined;
+    // An agent can write a mark into a repository of its own.
+    await requireOurs(directory, folder);
+    return folder;
   } catch {
     return undefined;
   }

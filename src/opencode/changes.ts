@@ -53,11 +53,11 @@ export async function sessionChanges(
   const touches = others.flatMap((step) => touchesOf(step, steps));
   const files = filesIn(turns, others);
   // Its own snapshots include what they did, up to its end: what they show as undone isn't a change.
-  const isUndone = (path: string): boolean =>
-    own.some(({ isInSnapshot, patched }) => isInSnapshot && patched.has(path)) &&
+  const isUndone = ({ path, start }: ChangingFile): boolean =>
+    own.some(({ end, isInSnapshot, patched }) => isInSnapshot && end >= start && patched.has(path)) &&
     !turns.some(({ diffs }) => diffs.some((diff) => diff.path === path));
   for (const [path, file] of filesIn(below, others))
-    if (!files.has(path) && !isUndone(path)) files.set(path, file);
+    if (!files.has(path) && !isUndone(file)) files.set(path, file);
   return {
     files: [...files.values()]
       .filter(({ before, after }) => !(before.kind === "absent" && after.kind === "absent"))
@@ -72,7 +72,12 @@ export async function sessionChanges(
           isMixed:
             isBroken ||
             meanwhile.length > 0 ||
-            own.some((step) => isMeanwhile(step) && changedByNobody(step, file.path)),
+            steps.some(
+              (step) =>
+                isMeanwhile(step) &&
+                changedByNobody(step, file.path) &&
+                !changedBeside(step, file.path, steps),
+            ),
           mixedWith: [...new Set(meanwhile.map((one) => one.sessionID))],
           workedOnBy: [...new Set(foreign.flatMap((one) => (one.isBusy ? one.sessionID : [])))],
         };
@@ -177,6 +182,17 @@ function isOwnCommand(tool: string): boolean {
 /** Whether a file changed during a step although the step's tools did not change it. */
 function changedByNobody({ patched, commands, writes }: FileStep, path: string): boolean {
   return patched.has(path) && commands.length === 0 && !writes.some((write) => write.path === path);
+}
+
+/** Whether another step of the task and its subagents can have changed a file during this one. */
+function changedBeside(step: FileStep, path: string, all: readonly FileStep[]): boolean {
+  return all.some(
+    (other) =>
+      other !== step &&
+      overlap(other, step) &&
+      (other.commands.some(isOwnCommand) ||
+        other.writes.some((write) => write.path === path && overlap(write, step))),
+  );
 }
 
 /** The files that another session changed or may have changed in a step, and when. */

@@ -111,14 +111,16 @@ export class SessionDirectories {
     return isIsolated ? "another" : "unknown";
   }
 
-  /** Notes a session that was read by itself, with those above it. */
+  /** Notes a session that was read by itself, with those above it: all of them or none. */
   async meet(session: Session, read: (sessionID: string) => Promise<Session | undefined>): Promise<void> {
-    if (this.known.has(session.id)) return;
-    // Also ends the search if broken data makes a session its own ancestor.
-    this.note(session);
-    const parentID = parentOf(session);
-    if (parentID !== undefined) await this.ownerOf(parentID, read);
-    this.note(session);
+    const met = new Map<string, Session>();
+    for (let each: Session | undefined = session; each && !met.has(each.id) && !this.known.has(each.id);) {
+      met.set(each.id, each);
+      const parentID = parentOf(each);
+      each = parentID === undefined || this.known.has(parentID) ? undefined : await read(parentID);
+    }
+    // A session belongs to the folder of the one above it.
+    for (const each of [...met.values()].reverse()) this.note(each);
   }
 
   /** Whether an event concerns the folder. */

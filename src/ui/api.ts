@@ -1,7 +1,7 @@
 import type * as vscode from "vscode";
 import type { TaskChange } from "../engine/registry.ts";
 import type { RequestAnswer, SessionChanges } from "../engine/server-model.ts";
-import type { Task } from "../engine/task.ts";
+import { isActive, type Task } from "../engine/task.ts";
 import type { OutputOptions, TaskOutput } from "../engine/waiting.ts";
 import type { CommandContext } from "./commands/command.ts";
 import type * as forPrograms from "./commands/for-programs.ts";
@@ -148,7 +148,8 @@ export function createApi(parts: ApiParts): AsyncAgentsApi {
         await folders.opened;
         const wait = async (): Promise<Task | undefined> =>
           (await known.wait([id], { timeoutMs, signal }))[0];
-        return known.get(id) ? wait() : at(id, wait);
+        const task = known.get(id);
+        return task && !isActive(task) ? wait() : at(id, wait);
       },
       answer: (id, ...rest) =>
         at(id, () => programs(({ sendAnswer }, context) => sendAnswer(context, id, ...rest))),

@@ -53,7 +53,9 @@ const TASK_SHOWN = 60;
 export class EndNotifications implements Disposable {
   /** Ends to report: each a task, or several that were launched together. */
   private pending: (readonly Task[])[] = [];
-  /** When the first of them was added, in milliseconds since 1970. */
+  /** Those of them that wait for the failure on screen. */
+  private held: ReadonlySet<readonly Task[]> = new Set();
+  /** When the first of the others was added, in milliseconds since 1970. */
   private since = 0;
   private timer: Disposable | undefined;
   /** When the failure on screen was shown, in milliseconds since 1970; further ones wait, so that they don't pile up. */
@@ -88,7 +90,7 @@ export class EndNotifications implements Disposable {
   private add(tasks: readonly Task[]): void {
     if (!isWanted(this.context, tasks) || this.isSeen(tasks)) return;
     const { clock, known } = this.context;
-    if (this.pending.length === 0) this.since = clock.now();
+    if (this.pending.every((each) => this.held.has(each))) this.since = clock.now();
     this.pending.push(tasks);
     const others = known.active().some(({ launchedBy }) => launchedBy === "person");
     this.reportAfter(others ? this.since + GATHER_MS - clock.now() : SETTLE_MS);
@@ -108,6 +110,7 @@ export class EndNotifications implements Disposable {
     const ends = this.pending.filter((tasks) => !this.isStale(tasks) && !this.isSeen(tasks));
     const held = this.failureAt === undefined ? 0 : this.failureAt + FAILURE_MS - now;
     this.pending = held > 0 ? ends.filter(hasFailed) : [];
+    this.held = new Set(this.pending);
     if (this.pending.length > 0) this.reportAfter(held);
     const [first, ...others] = ends.filter((tasks) => !this.pending.includes(tasks));
     if (!first) return;

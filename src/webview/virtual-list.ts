@@ -140,12 +140,21 @@ export class VirtualList implements ConversationObserver {
   /** Updates the state if the reader has scrolled since the last call. */
   private noticeScroll(): void {
     const { scrollTop } = this.scroller;
+    // What was in front of the reader has moved, and the browser may have scrolled.
+    if (this.isResized) {
+      this.lastScrollTop = scrollTop;
+      return;
+    }
     const moved = scrollTop - this.lastScrollTop;
     this.lastScrollTop = scrollTop;
     // The layout updates `lastScrollTop` itself, so any other movement is the reader's.
     if (Math.abs(moved) < 1) return;
     this.wanted = undefined;
     this.isFollowing = this.atEnd() || (this.isFollowing && moved > 0);
+  }
+
+  private get isResized(): boolean {
+    return this.scroller.clientWidth !== this.width;
   }
 
   private atEnd(): boolean {
@@ -164,9 +173,7 @@ export class VirtualList implements ConversationObserver {
     const view = this.scroller.clientHeight;
     // Nothing can be measured while the page is hidden.
     if (view === 0) return;
-    const isResized = this.scroller.clientWidth !== this.width;
-    // What was in front of the reader has moved, and the browser may have scrolled.
-    if (isResized) this.lastScrollTop = this.scroller.scrollTop;
+    const { isResized } = this;
     // The layout may run before the scroll event.
     this.noticeScroll();
     const anchor = this.isFollowing

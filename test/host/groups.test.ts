@@ -5,7 +5,7 @@ import type { TaskEngine } from "../../src/engine/engine.ts";
 import type { TaskRecordDraft } from "../../src/engine/task.ts";
 import { AllTasks } from "../../src/ui/folders/all-tasks.ts";
 import { ListOptions } from "../../src/ui/tree/list-options.ts";
-import { GroupNode, TaskDecorations, type Node } from "../../src/ui/tree/items.ts";
+import { BatchNode, GroupNode, TaskDecorations, type Node } from "../../src/ui/tree/items.ts";
 import { TaskTree } from "../../src/ui/tree/task-tree.ts";
 import { Unread } from "../../src/ui/tree/unread.ts";
 import { memoryEngine, strictLogger } from "../bench/support/memory-engine.ts";
@@ -298,6 +298,52 @@ describe("groups and unread results", () => {
     assert.ok(drawn.includes(tree.node(id)));
     assert.equal(labels()[0], "Testing view");
     await assert.rejects(engine.rename(id, " "), /needs a name/);
+  });
+
+  it("a batch that is named after its tasks has its new name once one of them is renamed", async () => {
+    const [one] = [await add("Fix tests", { batchID: "a" }), await add("Fix tests", { batchID: "a" })];
+    assert.ok(rows().includes("  Fix tests"));
+    const drawn: Node[] = [];
+    tree.onDidChangeTreeData((node) => void (node && drawn.push(node)));
+    await engine.rename(one, "Gemini attempt");
+    const batch = drawn.find((node) => node instanceof BatchNode);
+    assert.equal(batch && tree.getTreeItem(batch).label, "Batch of 2");
+    drawn.length = 0;
+    await engine.rename(one, "Claude attempt");
+    assert.ok(!drawn.some((node) => node instanceof BatchNode));
+  });
+
+  it("a result of a batch that has become a single row is read in that row", async () => {
+    const [one, other] = [
+      await add("one", { ...justNow(), batchID: "a" }),
+      await add("other", { ...justNow(), batchID: "a" }),
+    ];
+    rows();
+    await engine.clear(one);
+    tree.fireMoved();
+    assert.deepEqual(rows(), ["Finished Today (1 · 1 unread)", "  other"]);
+    const drawn: unknown[] = [];
+    tree.onDidChangeTreeData((node) => drawn.push(node));
+    shows.fire(other);
+    assert.ok(
+      drawn.length > 0 && drawn.every((node) => node instanceof GroupNode || node === tree.node(other)),
+    );
+  });
+
+  it("an unreadable task's row goes with its session", async () => {
+    await add("works");
+    rows();
+    const session = server.known().find(({ title }) => title === "works") ?? assert.fail();
+    const id = "ses_unreadable";
+    const task = { kind: "unreadable", reason: "Of a newer version." } as const;
+    server.put({ ...session, id, title: "Broken", task }, undefined);
+    server.emit({ type: "session-changed", session: { ...session, id, title: "Broken", task } });
+    assert.ok(rows().includes("Broken"), rows().join());
+    const drawn: unknown[] = [];
+    tree.onDidChangeTreeData((node) => drawn.push(node));
+    await server.deleteSession(id);
+    assert.ok(drawn.length > 0);
+    assert.ok(!rows().includes("Broken"));
   });
 
   it("a task that ends moves to another group by one redraw of all groups", async () => {

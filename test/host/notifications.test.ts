@@ -196,6 +196,21 @@ describe("notifications of ended tasks", () => {
     await tells(0, ...expected, 'Task "Four" failed: The key was refused.');
   });
 
+  it("report together what completes while a failure waits for another one", async () => {
+    active = [running("Elsewhere")];
+    await end(running("One"), failed);
+    await clock.advance(10_000);
+    await end(running("Two"), failed);
+    await clock.advance(10_000);
+    const expected = ['Task "One" failed: The key was refused.'];
+    assert.deepEqual(told, expected);
+    await end(running("Three"));
+    await clock.advance(2_000);
+    await end(running("Four"));
+    await tells(1_000, ...expected);
+    await tells(7_000, ...expected, "2 tasks have ended: 2 completed");
+  });
+
   it("report once that a server stopped, for all tasks that it interrupted", async () => {
     const interrupted = { status: "error", error: INTERRUPTED } as const;
     active = [running("Elsewhere")];

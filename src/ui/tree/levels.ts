@@ -5,7 +5,7 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import { arrange, isBatchRow, type TreeRow } from "./arrangement.ts";
 import { batchMembers, clearedBelow, descendants } from "./family.ts";
 import { groupOf, GROUPS, type Group } from "./groups.ts";
-import { BatchNode, ChildNode, GroupNode, type Node } from "./items.ts";
+import { batchLabel, BatchNode, ChildNode, GroupNode, type Node } from "./items.ts";
 import { rowTitles, shortTitle } from "./titles.ts";
 import { isFiltering, type ListOptions, matches } from "./list-options.ts";
 
@@ -56,10 +56,27 @@ export class Levels {
     return isTask(child) ? this.batchNodes.get(batchKey(child)) : undefined;
   }
 
+  /** The batch of a child whose label names its tasks otherwise since the child was renamed. */
+  relabelled(before: Child, after: Child): BatchNode | undefined {
+    const batch = before.description === after.description ? undefined : this.knownBatch(after);
+    if (!batch) return undefined;
+    const tasks = batchMembers(this.known, batch.parentSessionID, batch.batchID);
+    const { description } = before;
+    const former = tasks.map((task) => (task.id === after.id ? { ...task, description } : task));
+    return batchLabel(tasks) === batchLabel(former) ? undefined : batch;
+  }
+
   /** The group or batch that directly contains a row. */
   container(parentID: string, node: Node): GroupNode | BatchNode | undefined {
     const { members } = this.arrange(parentID);
     return [...members].find(([, nodes]) => nodes.includes(node))?.[0];
+  }
+
+  /** The outermost row that contains that of a child: its group, its batch, or its own. */
+  outermost({ id, parentSessionID }: Child): Node | undefined {
+    const row = this.knownNode(id);
+    const inner = row && this.container(parentSessionID, row);
+    return (inner && this.container(parentSessionID, inner)) ?? inner ?? row;
   }
 
   /** Those of these rows that still exist, be it in a collapsed one. */

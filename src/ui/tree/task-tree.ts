@@ -47,6 +47,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private readonly opened = new Map<string, boolean>();
   readonly launching: LaunchingRows;
   /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
+  /** The sessions of the unreadable tasks that have had rows. */
+  private readonly unreadable = new Set<string>();
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
   /** The running rows, with the time that each shows. */
@@ -84,6 +86,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       options.onDidChange(() => this.refresh()),
       known.onDidChangeSession((id) => {
         const changed = known.session(id);
+        if (!changed && this.unreadable.delete(id)) this.refresh();
         if (changed?.task.kind !== "unreadable") return;
         const folder = this.rootFolder(changed.parentID);
         if (folder) this.changes.fire(this.folderNode(folder));
@@ -155,6 +158,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     const level = this.levels.draw(parent);
     // Nothing that a filter could match is known about unreadable tasks.
     const unreadable = isFiltering(this.options.filter) ? [] : this.known.unreadable(parent);
+    for (const { sessionID } of unreadable) this.unreadable.add(sessionID);
     return [...launching, ...unreadable.map((task) => new UnreadableNode(task)), ...level.nodes];
   }
 
@@ -266,6 +270,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       for (const id of above) this.move(id);
     else if (compareChildren(before, after, sortOrder) !== 0) this.move(child.parentSessionID);
     this.redraw(child.id);
+    const relabelled = before && after && this.levels.relabelled(before, after);
+    if (relabelled) this.changes.fire(relabelled);
     if ([before, after].filter((each) => each && isQueuedChild(each)).length === 1) this.redrawQueue();
     const isCounted = isChanged || inConflict([before]) !== inConflict([after]);
     if (isCounted || (before.cost !== after.cost && !isRunning(after))) this.redrawAbove(child, above);
@@ -287,8 +293,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private redrawRead(ids: readonly string[]): void {
     if (ids.length === 0) return this.refresh();
     for (const child of ids.flatMap((id) => this.known.child(id) ?? [])) {
-      const row = this.levels.knownBatch(child) ?? this.levels.knownNode(child.id);
-      if (row) this.changes.fire(this.levels.container(child.parentSessionID, row) ?? row);
+      const row = this.levels.outermost(child);
+      if (row) this.changes.fire(row);
     }
   }
 

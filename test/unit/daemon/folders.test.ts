@@ -17,7 +17,8 @@ import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { roughTokens } from "../../support/rough-tokens.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
-import { ARepository } from "../git/a-repository.ts";
+import { lockReason } from "../../../src/git/our-worktrees.ts";
+import { ARepository, writeFiles } from "../git/a-repository.ts";
 import { settings, silentLogger } from "../rpc/fake-host.ts";
 
 describe("the folders of the daemon", () => {
@@ -206,12 +207,34 @@ describe("the folders of the daemon", () => {
     const worktrees = new FolderWorktrees(directory, () => process.env, silentLogger);
     const made = await worktrees.make({ name: "work", startFrom: "head" });
     await worktrees.claim(made);
+    // It was opened as a folder, too.
+    const worktree = await StateFile.open(made.directory, shared);
+    worktree.keepSettings(noServer);
+    await worktree.close();
     await folders.reopen(made.directory, { env: {}, onlyIfUsed: true });
     assert.equal(folders.count, 0);
     await folders.reopen(made.directory, { env: {}, onlyIfUsed: false });
-    assert.deepEqual([...folders["held"].keys()], [directory]);
+    assert.deepEqual([...folders["held"].keys()].sort(), [directory, made.directory].sort());
     await folders.reopen(tempDir("elsewhere"), { env: {}, onlyIfUsed: false });
-    assert.equal(folders.count, 1);
+    assert.equal(folders.count, 2);
+  });
+
+  it("open none for a repository that an agent has made to look like such a worktree", async () => {
+    await keep(true, []);
+    const own = tempDir("own");
+    writeFiles(own, {
+      "g/HEAD": "ref: refs/heads/main\n",
+      "g/objects/keep": "",
+      "g/refs/keep": "",
+      "g/worktrees/x/HEAD": "ref: refs/heads/main\n",
+      "g/worktrees/x/commondir": "../..\n",
+      "g/worktrees/x/gitdir": `${join(own, ".git")}\n`,
+      "g/worktrees/x/locked": `${lockReason("x")}\n`,
+      "g/worktrees/x/asyncagents-task": JSON.stringify({ folder: directory }),
+      ".git": "gitdir: g/worktrees/x\n",
+    });
+    await folders.reopen(own, { env: {}, onlyIfUsed: false });
+    assert.equal(folders.count, 0);
   });
 
   it("stop nothing silently in one whose tasks couldn't be read yet", async () => {

@@ -139,6 +139,88 @@ describe("what a session changed", () => {
     );
   });
 
+  it("is mixed with what changed a file while a subagent did something else", async () => {
+    const step = (
+      created: number,
+      completed: number,
+      tools: readonly object[],
+      files: readonly string[],
+    ) => ({
+      info: { role: "assistant", time: { created, completed }, path: { root: "/work", cwd: "/work" } },
+      parts: [{ type: "step-start", snapshot: "before" }, ...tools, { type: "patch", files }],
+    });
+    const asked = { info: { role: "user", time: { created: 1 }, summary: { diffs: [] } }, parts: [] };
+    const written = (path: string, at: number): object[] => writing(path, at)[1]?.parts as object[];
+    const call = { type: "tool", tool: "task", state: { status: "completed", input: {} } };
+    const turns: Record<string, object[]> = {
+      ses_own: [asked, step(2, 900, [call], ["/work/a", "/work/b"])],
+      ses_below: [
+        asked,
+        step(10, 20, written("/work/a", 15), ["/work/a"]),
+        step(30, 40, written("/work/b", 35), ["/work/a", "/work/b"]),
+      ],
+    };
+    const source: ChangeSource = {
+      messages: async (id) => z.parse(rawMessages, turns[id]),
+      sessions: async () => [session("ses_own"), { ...session("ses_below"), parentID: "ses_own" }],
+      statuses: async () => new Map(),
+    };
+    const { files } = await sessionChanges(source, "ses_own", 0);
+    assert.deepEqual(
+      files.map(({ path, isMixed }) => [path, isMixed]),
+      [
+        ["/work/a", true],
+        ["/work/b", false],
+      ],
+    );
+  });
+
+  it("has what a subagent wrote after the same file had been changed and restored", async () => {
+    const step = (
+      created: number,
+      completed: number | undefined,
+      tools: readonly object[],
+      isDone: boolean,
+    ) => ({
+      info: { role: "assistant", time: { created, completed }, path: { root: "/work", cwd: "/work" } },
+      parts: [
+        { type: "step-start", snapshot: "before" },
+        ...tools,
+        ...(isDone
+          ? [
+              { type: "step-finish", snapshot: "after" },
+              { type: "patch", files: ["/work/a"] },
+            ]
+          : []),
+      ],
+    });
+    const asked = (created: number) => ({
+      info: { role: "user", time: { created }, summary: { diffs: [] } },
+      parts: [],
+    });
+    const tool = (name: string) => ({ type: "tool", tool: name, state: { status: "completed", input: {} } });
+    const [, answer] = writing("/work/a", 500);
+    const turns: Record<string, object[]> = {
+      ses_own: [
+        asked(1),
+        step(2, 100, [tool("bash")], true),
+        asked(200),
+        step(201, undefined, [tool("task")], false),
+      ],
+      ses_below: [asked(300), step(301, 900, answer?.parts as object[], false)],
+    };
+    const source: ChangeSource = {
+      messages: async (id) => z.parse(rawMessages, turns[id]),
+      sessions: async () => [session("ses_own"), { ...session("ses_below"), parentID: "ses_own" }],
+      statuses: async () => new Map(),
+    };
+    const { files } = await sessionChanges(source, "ses_own", 0);
+    assert.deepEqual(
+      files.map(({ path }) => path),
+      ["/work/a"],
+    );
+  });
+
   it("reads at most four of its subagents at a time", async () => {
     let [reading, most] = [0, 0];
     const calls = z.parse(rawMessages, [

@@ -158,11 +158,25 @@ describe("the directories of sessions", () => {
     const sessions: Readonly<Record<string, unknown>> = {
       ses_parent: stored("ses_parent", FOLDER),
       ses_task: stored("ses_task", WORKTREE, { parentID: "ses_parent", metadata }),
+      get ses_inner() {
+        const metadata = { [RECORD_KEY]: encodeRecord(innerRecord) };
+        return stored("ses_inner", inner, { parentID: "ses_task", metadata });
+      },
     };
+    const inner = "/shop.worktrees/two";
+    const innerWorktree = { name: "two", directory: inner, base: "0".repeat(40) };
+    const innerRecord = record({
+      ...running,
+      id: "ses_inner",
+      parentSessionID: "ses_task",
+      worktree: innerWorktree,
+    });
+    let isParentRefused = true;
     const asked: (string | undefined)[] = [];
     const client: ServerClient = {
       folder: { directory: FOLDER, isInRepository: true },
       request: async (_, { url, path, directory }) => {
+        if (path?.["sessionID"] === "ses_parent" && isParentRefused) throw new Error("Not now.");
         if (url === "/session/status") asked.push(directory);
         const data =
           url === "/session/{sessionID}"
@@ -180,9 +194,18 @@ describe("the directories of sessions", () => {
       directories,
     );
     assert.deepEqual(await server.sessions(), []);
-    assert.equal((await server.session("ses_task"))?.task.kind, "task");
-    assert.deepEqual(used, [WORKTREE]);
+    await assert.rejects(server.session("ses_task"));
+    assert.deepEqual(used, []);
+    isParentRefused = false;
+    // Also one that was launched in it.
+    const found = await Promise.all(["ses_task", "ses_inner"].map((id) => server.session(id)));
+    assert.deepEqual(
+      found.map((one) => one?.task.kind),
+      ["task", "task"],
+    );
+    assert.deepEqual([...used].sort(), [WORKTREE, inner]);
+    assert.equal(await server.ownerOf("ses_inner"), "this");
     await server.statuses();
-    assert.deepEqual(asked.sort(), [WORKTREE, undefined]);
+    assert.deepEqual(asked.sort(), [WORKTREE, inner, undefined]);
   });
 });
