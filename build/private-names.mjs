@@ -34,7 +34,8 @@ export function privateNames(files) {
 }
 
 /** The files whose interfaces are only for objects that are neither kept nor sent anywhere. */
-const STAYING = /\/src\/ui\/(?:commands\/command|folders\/folders|quick-input|wizard)\.ts$/;
+const STAYING =
+  /\/src\/ui\/(?:commands\/command|folders\/folders|output\/output-parts|tree\/levels|task-notifications|quick-input|wizard)\.ts$/;
 
 /** What the editor, Node or a package may call a member of ours by. */
 function addNames(library, names) {
