@@ -818,13 +818,17 @@ describe("the tree of 5,000 tasks", () => {
       tree.onDidChangeTreeData((row) => drawn.push(row));
       const told = await server.session(tasks[2_500] ?? "");
       assert.ok(told?.task.kind === "task");
-      const record = { ...told.task.record, revision: 2, description: "Changed" };
+      const record = {
+        ...told.task.record,
+        revision: 2,
+        description: told.task.record.description.replace("handles", "changes"),
+      };
       server.emit({ type: "session-changed", session: { ...told, task: { kind: "task", record } } });
       const node = tree.node(record.id);
       assert.ok(node instanceof ChildNode);
       assert.deepEqual(drawn, [node]);
       assert.ok(rows.includes(node));
-      assert.equal(tree.getTreeItem(node).label, "Changed");
+      assert.match(String(tree.getTreeItem(node).label), /changes/);
     } finally {
       tree.dispose();
       options.dispose();
