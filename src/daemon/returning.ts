@@ -45,8 +45,9 @@ export class Returning {
 
   /** The calls, which wait for the folder's tasks. */
   whenBack(calls: FolderCalls): FolderCalls {
+    const all = calls as unknown as Readonly<Record<FolderMethod, (...args: unknown[]) => Promise<unknown>>>;
     const waiting = methodNames.map((name) => {
-      const call = calls[name] as (...args: unknown[]) => Promise<unknown>;
+      const call = (...args: unknown[]): Promise<unknown> => all[name](...args);
       const whenBack = (...args: unknown[]): Promise<unknown> =>
         this.run(() => call(...args), { needsTasks: NEED_TASKS.has(name), signal: signalOf(name, args) });
       return [name, WITHOUT_TASKS.has(name) ? call : whenBack];

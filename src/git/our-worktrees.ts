@@ -1,5 +1,5 @@
 import { readdir, readFile, realpath, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";

@@ -60,7 +60,7 @@ export async function compareChanges(
           ? vscode.workspace.getWorkspaceFolder(vscode.Uri.file(change.path))
           : context.folders.of(task.id);
       // Several folders can have a file of this path.
-      const key = `${folder?.uri} ${path}`;
+      const key = `${String(folder?.uri)} ${path}`;
       const shown = byPath.get(key) ?? { path, changes: [] };
       shown.changes.push({ task, change });
       byPath.set(key, shown);

@@ -359,7 +359,8 @@ async function changedFiles(
     .filter((uri) => staged.has(uri));
   const undone = new Set<string>();
   for (const uri of uris)
-    if (mayBeUndone.includes(uri.toString()) && (await diffOf(repository, uri)) === "") undone.add(`${uri}`);
+    if (mayBeUndone.includes(uri.toString()) && (await diffOf(repository, uri)) === "")
+      undone.add(uri.toString());
   return uris.filter((uri) => !undone.has(uri.toString()));
 }
 
