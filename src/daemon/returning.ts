@@ -60,11 +60,10 @@ export class Returning {
     call: () => Promise<T>,
     { needsTasks, signal }: { readonly needsTasks?: boolean; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<T> {
-    this.isBack ||= this.isConnected;
     if (!this.isBack && this.connecting.state.kind !== "failed" && this.isUsed())
       await this.connecting.join();
     if (signal?.aborted) throw new Refusal("cancelled-by-caller", sentence("The call was cancelled."));
-    if (needsTasks && !this.isBack && !this.isConnected) throw notConnected();
+    if (needsTasks && !this.isBack) throw notConnected();
     try {
       return await call();
     } catch (error) {

@@ -15,7 +15,7 @@ import { withoutName } from "../engine/task-names.ts";
 import { createBranch } from "./branch.ts";
 import { planBringBack } from "./bring-back.ts";
 import { changedFiles } from "./changed-files.ts";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "../engine/few-at-once.ts";
 import { GitError } from "./git.ts";
 import { includeFiles } from "./include-files.ts";
 import { innerRepositories } from "./inner-repositories.ts";
@@ -55,7 +55,10 @@ export class FolderWorktrees implements Worktrees {
       await this.startOf(from);
     } catch (error) {
       // What keeps Git from reading it has a text of its own.
-      if (!(error instanceof GitError) && error instanceof UserFacingError) return error.text;
+      if (!(error instanceof GitError)) {
+        if (error instanceof UserFacingError) return error.text;
+        throw error;
+      }
     }
     return obstacle(from?.directory ?? this.folder, { location });
   }

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, copyFile, lstat, mkdir, readlink, realpath, symlink } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "../engine/few-at-once.ts";
 import { git, parts } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import { findRepository } from "./repository.ts";

@@ -4,7 +4,7 @@ import { join, posix } from "node:path";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { namesOf } from "./changed-files.ts";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "../engine/few-at-once.ts";
 import { git, parts } from "./git.ts";
 
 /**

@@ -2,7 +2,7 @@ import { isForUser, type BringBackPlan } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
 import type { TaskWorktree } from "../engine/task.ts";
 import { changedFiles } from "./changed-files.ts";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "../engine/few-at-once.ts";
 import { git, gitText, parts } from "./git.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { contents } from "./plan-contents.ts";

@@ -18,7 +18,7 @@ import type { BringBackPlan, BroughtBack, KeptFile } from "../engine/bring-back.
 import { textOf, UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { namesOf } from "./changed-files.ts";
-import { fewAtOnce } from "./few-at-once.ts";
+import { fewAtOnce } from "../engine/few-at-once.ts";
 import { git, gitText, parts, setting } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import type { FileContent } from "./plan-contents.ts";

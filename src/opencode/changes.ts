@@ -1,3 +1,4 @@
+import { fewAtOnce } from "../engine/few-at-once.ts";
 import type { FileContent, Session, SessionChanges } from "../engine/server-model.ts";
 import {
   contents,
@@ -40,10 +41,12 @@ export interface ChangeSource {
 
 /** The files that a session changed since this time (milliseconds since 1970). */
 export async function sessionChanges(
-  source: ChangeSource,
+  asked: ChangeSource,
   sessionID: string,
   since: number,
 ): Promise<SessionChanges> {
+  let sessions: ReturnType<ChangeSource["sessions"]> | undefined;
+  const source = { ...asked, sessions: () => (sessions ??= asked.sessions()) };
   const turns = turnsOf(await source.messages(sessionID), since);
   const own = stepsOf(turns);
   const below = await turnsOfSubagents(source, sessionID, own, since);
@@ -227,7 +230,11 @@ async function turnsOfSubagents(
   const subagents = sessions
     .filter(workersFor(sessionID, sessions))
     .filter(({ id, updated }) => id !== sessionID && updated >= since);
-  const messages = await fewAtOnce(subagents, ({ id }) => source.messages(id).catch(() => []));
+  const messages = await fewAtOnce(
+    subagents,
+    ({ id }) => source.messages(id).catch(() => []),
+    OTHERS_AT_ONCE,
+  );
   return messages.flatMap((some) => turnsOf(some, since));
 }
 
@@ -251,17 +258,7 @@ async function stepsOfOthers(
     const steps = turnsOf(messages, 0).flatMap((turn) => turn.steps);
     return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
   };
-  return (await fewAtOnce(others, read)).flat();
-}
-
-async function fewAtOnce<T>(
-  sessions: readonly Session[],
-  read: (session: Session) => Promise<T>,
-): Promise<readonly T[]> {
-  const found: T[] = [];
-  for (let at = 0; at < sessions.length; at += OTHERS_AT_ONCE)
-    found.push(...(await Promise.all(sessions.slice(at, at + OTHERS_AT_ONCE).map(read))));
-  return found;
+  return (await fewAtOnce(others, read, OTHERS_AT_ONCE)).flat();
 }
 
 function isSameText(one: FileContent, other: FileContent): boolean {

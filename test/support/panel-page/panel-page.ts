@@ -235,16 +235,20 @@ export class PanelPage {
     this.session.find(at);
   }
 
-  /** Holds the page's next request for earlier messages until `ask()` is called in the page. */
-  async holdNextPage(): Promise<void> {
-    await this.page.evaluate(() => {
+  /**
+   * Holds the page's next request for earlier messages until `ask()` is called in the page.
+   * @param when whether in the page as it is, or once it is loaded again
+   */
+  async holdNextPage(when: "now" | "loaded" = "now"): Promise<void> {
+    const hold = (): void => {
       const { requestIdleCallback: later } = window;
       window.requestIdleCallback = (ask) => {
         window.requestIdleCallback = later;
         Object.assign(window, { ask });
         return 0;
       };
-    });
+    };
+    await (when === "now" ? this.page.evaluate(hold) : this.page.addInitScript(hold));
   }
 
   /** Hands the page the state of another one of its task. */

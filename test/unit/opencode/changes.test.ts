@@ -38,6 +38,18 @@ describe("what a session changed", () => {
       },
     ]);
 
+  const tool = (name: string) => ({ type: "tool", tool: name, state: { status: "completed", input: {} } });
+
+  /** What a task and its subagent changed, given their messages. */
+  async function changedWith(turns: Readonly<Record<"ses_own" | "ses_below", readonly object[]>>) {
+    const source: ChangeSource = {
+      messages: async (id) => z.parse(rawMessages, turns[id as keyof typeof turns]),
+      sessions: async () => [session("ses_own"), { ...session("ses_below"), parentID: "ses_own" }],
+      statuses: async () => new Map(),
+    };
+    return (await sessionChanges(source, "ses_own", 0)).files;
+  }
+
   it("reads at most four other sessions at a time, and all of them", async () => {
     const others = Array.from({ length: 50 }, (_, index) => `ses_${index}`);
     const read: string[] = [];
@@ -112,7 +124,6 @@ describe("what a session changed", () => {
       info: { role: "user", time: { created: 1 }, summary: { diffs } },
       parts: [],
     });
-    const tool = (name: string) => ({ type: "tool", tool: name, state: { status: "completed", input: {} } });
     const [, answer] = writing("/work/a", 500);
     const [, scratch] = writing("/work/scratch", 500);
     const turns: Record<string, object[]> = {
@@ -152,20 +163,14 @@ describe("what a session changed", () => {
     const asked = { info: { role: "user", time: { created: 1 }, summary: { diffs: [] } }, parts: [] };
     const written = (path: string, at: number): object[] => writing(path, at)[1]?.parts as object[];
     const call = { type: "tool", tool: "task", state: { status: "completed", input: {} } };
-    const turns: Record<string, object[]> = {
+    const files = await changedWith({
       ses_own: [asked, step(2, 900, [call], ["/work/a", "/work/b"])],
       ses_below: [
         asked,
         step(10, 20, written("/work/a", 15), ["/work/a"]),
         step(30, 40, written("/work/b", 35), ["/work/a", "/work/b"]),
       ],
-    };
-    const source: ChangeSource = {
-      messages: async (id) => z.parse(rawMessages, turns[id]),
-      sessions: async () => [session("ses_own"), { ...session("ses_below"), parentID: "ses_own" }],
-      statuses: async () => new Map(),
-    };
-    const { files } = await sessionChanges(source, "ses_own", 0);
+    });
     assert.deepEqual(
       files.map(({ path, isMixed }) => [path, isMixed]),
       [
@@ -198,9 +203,8 @@ describe("what a session changed", () => {
       info: { role: "user", time: { created }, summary: { diffs: [] } },
       parts: [],
     });
-    const tool = (name: string) => ({ type: "tool", tool: name, state: { status: "completed", input: {} } });
     const [, answer] = writing("/work/a", 500);
-    const turns: Record<string, object[]> = {
+    const files = await changedWith({
       ses_own: [
         asked(1),
         step(2, 100, [tool("bash")], true),
@@ -208,13 +212,7 @@ describe("what a session changed", () => {
         step(201, undefined, [tool("task")], false),
       ],
       ses_below: [asked(300), step(301, 900, answer?.parts as object[], false)],
-    };
-    const source: ChangeSource = {
-      messages: async (id) => z.parse(rawMessages, turns[id]),
-      sessions: async () => [session("ses_own"), { ...session("ses_below"), parentID: "ses_own" }],
-      statuses: async () => new Map(),
-    };
-    const { files } = await sessionChanges(source, "ses_own", 0);
+    });
     assert.deepEqual(
       files.map(({ path }) => path),
       ["/work/a"],

@@ -1312,14 +1312,7 @@ describe("the output panel", () => {
     await button("Jump to Latest").waitFor();
     await settledState(panel);
     await panel.leave();
-    await panel.page.addInitScript(() => {
-      const { requestIdleCallback: later } = window;
-      window.requestIdleCallback = (ask) => {
-        window.requestIdleCallback = later;
-        Object.assign(window, { ask });
-        return 0;
-      };
-    });
+    await panel.holdNextPage("loaded");
     await panel.comeBack();
     await text("59: paragraph 11.").waitFor();
     await panel.page.locator(".scroller").hover();

@@ -67,6 +67,21 @@ describe("The delivery of a fork", () => {
     return () => (server.writeHistory = writeHistory);
   }
 
+  /** Cancels a fork while its conversation is being read, which fails then. */
+  async function cancelledUnread(): Promise<string> {
+    const { messages } = server;
+    let fail: () => void = () => undefined;
+    const failing = new Promise<never>((_, reject) => (fail = () => reject(GONE)));
+    server.messages = (id, limit) => (id === source ? failing : messages.call(server, id, limit));
+    const id = await fork();
+    const cancelling = window.engine.cancel(id, "agent");
+    await settled();
+    fail();
+    await cancelling;
+    server.messages = messages;
+    return id;
+  }
+
   it("gives it the conversation, then its prompt", async () => {
     const id = await fork();
     assert.deepEqual(texts(id), ["Look.", "It is in the cart.", "Mend it."]);
@@ -169,15 +184,7 @@ describe("The delivery of a fork", () => {
   });
 
   it("ends no task again that was cancelled while its conversation could not be read", async () => {
-    const { messages } = server;
-    let fail: () => void = () => undefined;
-    const failing = new Promise<never>((_, reject) => (fail = () => reject(GONE)));
-    server.messages = (id, limit) => (id === source ? failing : messages.call(server, id, limit));
-    const id = await fork();
-    const cancelling = window.engine.cancel(id, "agent");
-    await settled();
-    fail();
-    await cancelling;
+    const id = await cancelledUnread();
     await settled();
     assert.equal(task(id).status, "cancelled");
     assert.deepEqual(window.log, []);
@@ -185,16 +192,7 @@ describe("The delivery of a fork", () => {
 
   it("keeps the prompt of a task that was cancelled while the server could not be reached", async () => {
     const release = failClearing();
-    const { messages } = server;
-    let fail: () => void = () => undefined;
-    const failing = new Promise<never>((_, reject) => (fail = () => reject(GONE)));
-    server.messages = (id, limit) => (id === source ? failing : messages.call(server, id, limit));
-    const id = await fork();
-    const cancelling = window.engine.cancel(id, "agent");
-    await settled();
-    fail();
-    await cancelling;
-    server.messages = messages;
+    const id = await cancelledUnread();
     await clock.advance(1_200_000);
     assert.equal(task(id).status, "cancelled");
     assert.deepEqual(texts(id), []);
@@ -209,16 +207,7 @@ describe("The delivery of a fork", () => {
 
   it("deletes nothing that somebody has written since in the session of such a task", async () => {
     const release = failClearing();
-    const { messages } = server;
-    let fail: () => void = () => undefined;
-    const failing = new Promise<never>((_, reject) => (fail = () => reject(GONE)));
-    server.messages = (id, limit) => (id === source ? failing : messages.call(server, id, limit));
-    const id = await fork();
-    const cancelling = window.engine.cancel(id, "agent");
-    await settled();
-    fail();
-    await cancelling;
-    server.messages = messages;
+    const id = await cancelledUnread();
     await clock.advance(1_000);
     await server.prompt(id, { messageID: "msg_own", agent: "general", parts: [{ text: "I go on here." }] });
     release();
