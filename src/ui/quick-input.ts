@@ -2,6 +2,9 @@ import * as vscode from "vscode";
 import { title, withoutLinks } from "./plain-text.ts";
 import { BACK, type Answer, type Place } from "./wizard.ts";
 
+/** How long after it opens an input takes the focus once more, in milliseconds. */
+const REFOCUS_MS = 100;
+
 export interface Heading extends Place {
   readonly title: string;
 }
@@ -248,6 +251,7 @@ function showInput<R>(
   return new Promise((resolve, reject) => {
     let result: R | undefined;
     const close = (): void => input.hide();
+    let refocusing: NodeJS.Timeout | undefined;
     // Activity elsewhere must not close the question.
     input.ignoreFocusOut = true;
     listen(
@@ -262,12 +266,18 @@ function showInput<R>(
       },
     );
     input.onDidHide(() => {
+      clearTimeout(refocusing);
       over?.removeEventListener("abort", close);
       input.dispose();
       resolve(result);
     });
     over?.addEventListener("abort", close);
     input.show();
+    // The editor gives the focus back to a tree that had it, and whose rows it has redrawn at this very moment.
+    refocusing = setTimeout(
+      () => void vscode.commands.executeCommand("workbench.action.focusQuickOpen"),
+      REFOCUS_MS,
+    );
     if (over?.aborted) close();
   });
 }

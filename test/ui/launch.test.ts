@@ -76,11 +76,11 @@ describe("launching in a real editor", () => {
     );
   }
 
-  /** The document in which a prompt is written, once one can write. */
   /** For launch prompts only; it appears once the window knows that the editor is a prompt editor. */
   const optionsButton = (): Locator =>
     workbench.page.locator('.editor-actions a[aria-label^="Prompt Options"]');
 
+  /** Waits for the document in which a prompt is written, until one can write. */
   async function promptEditor(): Promise<void> {
     await lens("(Ctrl+Enter)").waitFor();
     await workbench.page.locator(".editor-instance .monaco-editor.focused").waitFor();

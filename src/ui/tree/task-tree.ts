@@ -46,9 +46,9 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** By row ID, whether the user expanded the row; kept because a filter may remove a row and bring it back. */
   private readonly opened = new Map<string, boolean>();
   readonly launching: LaunchingRows;
-  /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
   /** The sessions of the unreadable tasks that have had rows. */
   private readonly unreadable = new Set<string>();
+  /** Sessions whose child rows were added, removed or moved since the last notification to the editor. */
   private readonly moved = new Set<string>();
   private gathering: NodeJS.Timeout | undefined;
   /** The running rows, with the time that each shows. */

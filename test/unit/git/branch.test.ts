@@ -104,7 +104,7 @@ describe("A branch of a worktree's work", () => {
     const program = join(tempDir("gpg"), "gpg");
     writeFileSync(
       program,
-      '#!/bin/sh\ncase "$*" in *--verify*) echo "[GNUPG:] GOODSIG 1 A"; echo "gpg: Good signature" >&2;; *) echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"; echo; echo "-----END PGP SIGNATURE-----";; esac\n',
+      '#!/bin/sh\ncat >/dev/null\ncase "$*" in *--verify*) echo "[GNUPG:] GOODSIG 1 A"; echo "gpg: Good signature" >&2;; *) echo "[GNUPG:] SIG_CREATED " >&2; echo "-----BEGIN PGP SIGNATURE-----"; echo; echo "-----END PGP SIGNATURE-----";; esac\n',
       { mode: 0o755 },
     );
     const repository = new ARepository("log.showSignature=true", `gpg.program=${program}`).commit({
