@@ -245,7 +245,7 @@ export class DaemonFolder implements FolderService, Disposable {
     return { ...settings, server: { ...server, startTimeoutMs }, password };
   }
 
-  /** Applies the settings of the window that changed them last. */
+  /** Applies these settings instead of those that applied before. */
   configure(settings: FolderSettings): void {
     const before = this.settings;
     this.settings = settings;

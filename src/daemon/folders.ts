@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Refusal } from "../engine/errors.ts";
 import { Emitter, type Event, logged } from "../engine/event.ts";
 import type { Clock } from "../engine/ports.ts";
@@ -28,6 +29,8 @@ interface OpenedFolder {
   readonly state: StateFile;
   /** The latest settings of each window. */
   readonly windows: Map<object, FolderSettings>;
+  /** The window whose settings apply: the one that changed them last, or else that had the folder open first. */
+  leading: object | undefined;
   /** How long tasks may keep running after the last window has closed, in milliseconds. */
   keepWorkingMs: number;
   /** Set when the last window has closed the folder; aborted when a window opens it again. */
@@ -66,10 +69,11 @@ export class DaemonFolders {
       service: held.folder,
       configure,
       close: () => {
-        held.windows.delete(window);
-        const [last, ...others] = held.windows;
+        const { windows, leading } = held;
+        windows.delete(window);
+        const last = [...windows].at(-1);
         // Such as a window that was reloaded because of its new settings, and came before the old one had left.
-        if (last && others.length === 0) this.configure(held, ...last);
+        if (last && (windows.size === 1 || window === leading)) this.configure(held, ...last);
         else this.followWindows(held);
       },
     };
@@ -188,21 +192,38 @@ export class DaemonFolders {
     if (kept) state.takeOver(kept);
     const folder = new DaemonFolder(opened, this.shared, state);
     const { keepWorkingMs } = settings;
-    const held: OpenedFolder = { folder, state, windows: new Map(), keepWorkingMs, left: undefined };
+    const held: OpenedFolder = {
+      folder,
+      state,
+      windows: new Map(),
+      leading: undefined,
+      keepWorkingMs,
+      left: undefined,
+    };
     this.held.set(directory, held);
     this.shared.logger.info(`Opened ${directory}.`);
     return held;
   }
 
-  /** A window that names another server than the folder has gets it only by changing it, or if nobody uses the other. */
+  /**
+   * A window whose settings differ from the folder's applies them only by changing them, or if no other one has applied
+   * its own. One that names another server gets that only by changing it, or if nobody uses the other.
+   */
   private configure(held: OpenedFolder, window: object, settings: FolderSettings): void {
     const { folder, windows } = held;
     const before = windows.get(window);
     windows.set(window, settings);
-    held.keepWorkingMs = settings.keepWorkingMs;
-    const hasChanged = before !== undefined && !selectSame(before, settings);
-    const takes = hasChanged || folder.isFree(windows.size === 1);
-    folder.configure(takes ? settings : folder.withItsServer(settings));
+    const selects = before !== undefined && !selectSame(before, settings);
+    const takes = selects || folder.isFree(windows.size === 1);
+    const changes =
+      before !== undefined && !isDeepStrictEqual({ ...before, watched: settings.watched }, settings);
+    const isOther = !selectSame(folder.opened().settings, settings);
+    if (changes || (takes && isOther) || held.leading === undefined || !windows.has(held.leading))
+      held.leading = window;
+    if (held.leading === window) {
+      held.keepWorkingMs = settings.keepWorkingMs;
+      folder.configure(takes ? settings : folder.withItsServer(settings));
+    }
     this.followWindows(held);
   }
 

@@ -1,5 +1,5 @@
 import type { BudgetUse } from "./budget-use.ts";
-import { exceeded, hasMinutes, isAnySet, isNearlyUsed, isUsedUp, mostUsedOf } from "./budget.ts";
+import { exceeded, hasMinutes, isNearlyUsed, isUsedUp, mostUsedOf } from "./budget.ts";
 import { percentOf, type LimitUse } from "./limit.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
@@ -174,10 +174,9 @@ export class BudgetGuard implements Disposable {
     });
   }
 
-  /** Stores the waiting time, so that an engine started later does not count it as work. Only needed with limits. */
+  /** Stores the waiting time, so that an engine started later does not count it as work: limits can be set meanwhile. */
   private async noteWaited(entry: Entry, waited: number): Promise<void> {
-    const { logger, settings } = this.ports;
-    if (!isAnySet(settings().budget) || !this.connected) return;
+    if (!this.connected) return;
     const { id, startedAt } = entry.record;
     try {
       await entry.serial.run(async () => {
@@ -186,7 +185,7 @@ export class BudgetGuard implements Disposable {
           await this.registry.storeThenShow(entry, { ...record, waited });
       });
     } catch (error) {
-      logger.warn(`Couldn't store how long task ${shortID(id)} waited: ${messageOf(error)}`);
+      this.ports.logger.warn(`Couldn't store how long task ${shortID(id)} waited: ${messageOf(error)}`);
     }
   }
 }

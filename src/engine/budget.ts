@@ -43,11 +43,6 @@ export function mostUsedOf(uses: readonly (LimitUse | undefined)[]): LimitUse | 
   return most;
 }
 
-/** Whether any limit was entered, valid or not. */
-export function isAnySet(budget: Budget): boolean {
-  return Object.values(budget).some((value) => (value ?? undefined) !== undefined);
-}
-
 /** Whether there is a limit of time, which is reached without any event. */
 export function hasMinutes(budget: Budget): boolean {
   return isLimit(budget.taskMinutes) || isLimit(budget.batchMinutes);

@@ -131,7 +131,7 @@ export class Launcher {
     const isAgent = input.launchedBy === "agent" && input.insteadOf === undefined;
     const requireGoingOn = watchForStop(this.parts, input.parentSessionID, isAgent);
     const depth = this.registry.above(input.parentSessionID).size;
-    if (input.launchedBy === "agent" && depth >= maxDepth)
+    if (isAgent && depth >= maxDepth)
       throw new Refusal(
         "too-deep",
         sentence(

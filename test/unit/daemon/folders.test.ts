@@ -407,6 +407,44 @@ describe("the folders of the daemon", () => {
         assert.equal(await goesToAnother(), isSettled);
       });
 
+    describe("and differ otherwise, too", () => {
+      const limited = (taskCost: number): FolderSettings => ({
+        ...noServer,
+        engine: { ...settings.engine, budget: { ...settings.engine.budget, taskCost } },
+      });
+      const openWith = (with_: FolderSettings): Promise<HostedFolder> =>
+        folders.open({ directory, settings: with_, env: {} });
+      async function limit(): Promise<unknown> {
+        const [folder] = await folders.describe();
+        return folder?.opened.settings.engine.budget.taskCost;
+      }
+
+      it("one keeps those of the window that had it open first, whatever other windows show", async () => {
+        await openWith(limited(2));
+        const other = await openWith(limited(1));
+        assert.equal(await limit(), 2);
+        other.configure({ ...limited(1), watched: true });
+        assert.equal(await limit(), 2);
+      });
+
+      it("one gets those of the window that changes them", async () => {
+        const first = await openWith(limited(2));
+        const other = await openWith(limited(1));
+        other.configure(limited(3));
+        assert.equal(await limit(), 3);
+        first.configure({ ...limited(2), watched: true });
+        assert.equal(await limit(), 3);
+      });
+
+      it("one gets those of a window that still has it open once their own window leaves", async () => {
+        const first = await openWith(limited(2));
+        await openWith(limited(1));
+        await openWith(limited(3));
+        first.close();
+        assert.equal(await limit(), 3);
+      });
+    });
+
     it("one whose connection has failed goes to it, whoever has it open", async () => {
       await keep(true, [TASK]);
       be({ kind: "failed", failure: { code: "gave-up", message: "", remedy: "" } }, false, await open(1));

@@ -483,6 +483,19 @@ describe("the budget guard", () => {
     assert.equal(outcome(third, id), "error BudgetExceeded");
   });
 
+  it("does not count waits for the user before a reload, if a limit is set only after that", async () => {
+    const first = await open();
+    const id = await launch(first);
+    server.ask(id);
+    await clock.advance(60 * MINUTE);
+    server.reply(id, "once");
+    await settled();
+    first.kill();
+    const second = await open();
+    await change(second, { taskMinutes: 10 });
+    assert.equal(outcome(second, id), "running");
+  });
+
   it("does not count the time in which a descendant waits for the user", async () => {
     budget = { taskMinutes: 10 };
     const window = await open();

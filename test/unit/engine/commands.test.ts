@@ -97,6 +97,14 @@ describe("Commands for tasks", () => {
       await launch({ parentSessionID: second.id });
     });
 
+    it("are retried and continued by the user at any depth", async () => {
+      await reopen({ maxDepth: 1 });
+      const { id } = await launch({ launchedBy: "agent", callingAgent: "build" });
+      await window.engine.cancel(id);
+      await reopen({ maxDepth: 0 });
+      assert.equal((await window.engine.retry(id)).insteadOf, id);
+    });
+
     it("never limit what a person launches", async () => {
       await server.restrict(parent, [{ permission: "bash", pattern: "*", action: "deny" }]);
       await reopen({ maxDepth: 3 });
