@@ -7,7 +7,7 @@ import { sentence } from "./engine/sentence.ts";
 import type { Environment, FolderClient } from "./rpc/contract.ts";
 import type { DaemonClient } from "./rpc/daemon-client.ts";
 import { systemClock } from "./rpc/clock.ts";
-import { Connector, type WatchedView } from "./ui/connector.ts";
+import { Connector, requireTrust, type WatchedView } from "./ui/connector.ts";
 import { folderSettings, type NotifyUser, PasswordStore, Settings } from "./ui/settings.ts";
 import { FolderState, WindowSession } from "./ui/folders/window-session.ts";
 import type { FolderOpener } from "./ui/folders/folders.ts";
@@ -85,7 +85,10 @@ export function folderOpener(host: FolderHost): FolderOpener {
       get calls() {
         return mirror.calls;
       },
-      open: () => mirror.open(),
+      open: async () => {
+        requireTrust();
+        return mirror.open();
+      },
       openConversation: (id, send) => mirror.openConversation(id, send),
       allowSetup: (command) => {
         state.allowedSetup = command;

@@ -63,9 +63,11 @@ export class WorktreeWork {
   }
 
   async undoBringBack(taskID: string, done: Omit<BroughtBack, "texts">): Promise<void> {
-    const entry = this.find(taskID);
-    const { git, worktrees } = this.parts;
+    const { git, worktrees, registry } = this.parts;
     await git.undoBringBack(done);
+    const entry = registry.entry(taskID);
+    // Its session was deleted, and the work with it; what was in the folder is back.
+    if (!entry) return;
     try {
       await this.makeAgain(entry);
     } catch (error) {

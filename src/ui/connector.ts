@@ -65,8 +65,7 @@ export class Connector implements vscode.Disposable {
 
   /** Resolves when the folder is connected and up to date; shows progress until then. */
   async ensureConnected(): Promise<void> {
-    if (!vscode.workspace.isTrusted)
-      throw new Refusal("unavailable", sentence("This folder isn't trusted. Trust it to run agents in it."));
+    requireTrust();
     if (this.state.kind !== "connected") await this.connectVisibly();
   }
 
@@ -157,4 +156,10 @@ export class Connector implements vscode.Disposable {
     await configure();
     return true;
   }
+}
+
+/** Throws a {@link Refusal} in a workspace that isn't trusted: nothing may be started there. */
+export function requireTrust(): void {
+  if (!vscode.workspace.isTrusted)
+    throw new Refusal("unavailable", sentence("This folder isn't trusted. Trust it to run agents in it."));
 }

@@ -432,6 +432,17 @@ describe("the agent tools inside OpenCode", () => {
       }
     });
 
+  it("are not added in a workspace that isn't trusted, where nothing may be started", async () => {
+    const { agentTools } = await activated();
+    const trust = Object.getOwnPropertyDescriptor(vscode.workspace, "isTrusted") ?? assert.fail();
+    Object.defineProperty(vscode.workspace, "isTrusted", { ...trust, get: () => false });
+    try {
+      await assert.rejects(agentTools.install("project"), /isn't trusted/);
+    } finally {
+      Object.defineProperty(vscode.workspace, "isTrusted", trust);
+    }
+  });
+
   it("refuse an unusable configuration and invalid arguments", async () => {
     const path = join(folder(), "opencode.json");
     writeFileSync(path, '{ "plugin": 1 }');

@@ -54,6 +54,18 @@ describe("the command that adds the agent tools to a configuration", () => {
     assert.deepEqual([applied, isFinished], [[], false]);
   });
 
+  it("asks nothing in a workspace that isn't trusted", async () => {
+    const trust = Object.getOwnPropertyDescriptor(vscode.workspace, "isTrusted") ?? assert.fail();
+    Object.defineProperty(vscode.workspace, "isTrusted", { ...trust, get: () => false });
+    chosen = "Add to This Folder";
+    try {
+      await assert.rejects(configureAgentTools(context), /isn't trusted/);
+      assert.deepEqual([asked, applied], [[], []]);
+    } finally {
+      Object.defineProperty(vscode.workspace, "isTrusted", trust);
+    }
+  });
+
   it("creates a configuration that doesn't exist, which the question says", async () => {
     plan = { before: undefined, after: "{ }" };
     [chosen, taken] = ["Add to All Folders", "Add"];

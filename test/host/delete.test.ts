@@ -133,6 +133,27 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     assert.deepEqual(done, ['delete {"cancelRunning":true,"deleteSession":true}']);
   });
 
+  it("doesn't delete one that was put back into the list while the user was asked", async () => {
+    const { showErrorMessage } = vscode.window;
+    const told: string[] = [];
+    Object.assign(vscode.window, { showErrorMessage: async (text: string) => void told.push(text) });
+    task = { ...task, worktree: undefined };
+    vscode.window.showWarningMessage = (async () => {
+      task = { ...task, clearedAt: undefined };
+      return "Delete";
+    }) as never;
+    const logger = { error: () => undefined };
+    try {
+      await deleteTask({ ...context, logger } as unknown as TaskContext, task.id, undefined).catch(
+        (error: unknown) => told.push(String(error)),
+      );
+    } finally {
+      Object.assign(vscode.window, { showErrorMessage });
+    }
+    assert.deepEqual(done, []);
+    assert.match(told.join(), /"Port" is in the list again, so it wasn't deleted\./);
+  });
+
   it("discards the work, then deletes the task", async () => {
     taken = ["Delete", "Discard"];
     await run();
@@ -170,6 +191,39 @@ describe("clearing several rows", () => {
       Object.assign(vscode.window, { showInformationMessage });
     }
     assert.deepEqual(done, ["clear ses_0", "restore ses_0"]);
+  });
+});
+
+describe("clearing running tasks", () => {
+  const { showWarningMessage, showInformationMessage } = vscode.window;
+  afterEach(() => Object.assign(vscode.window, { showWarningMessage, showInformationMessage }));
+
+  it("asks again if another one was resumed while the user was asked", async () => {
+    const tasks = new Map(
+      (["running", "completed"] as const).map((status, index) => {
+        const id = `ses_${index}`;
+        return [id, record({ id, status }) as Task] as const;
+      }),
+    );
+    const cleared: string[] = [];
+    const context = {
+      known: { child: (id: string) => tasks.get(id), children: () => [] },
+      tasks: { clear: async (id: string) => void cleared.push(id) },
+    } as unknown as TaskContext;
+    const asked: string[] = [];
+    vscode.window.showWarningMessage = (async (text: string) => {
+      asked.push(text);
+      const other = tasks.get("ses_1") ?? assert.fail();
+      tasks.set("ses_1", { ...other, status: "resumed" });
+      return asked.length === 1 ? "Cancel and Clear" : undefined;
+    }) as never;
+    const rows = [...tasks.keys()].map((id) => new ChildNode(id));
+    await clear(context, rows[0], rows);
+    assert.deepEqual(asked, [
+      "1 task is still running. Cancel it and clear it from the list?",
+      "2 tasks are still running. Cancel them and clear them from the list?",
+    ]);
+    assert.deepEqual(cleared, []);
   });
 });
 

@@ -295,16 +295,21 @@ export async function clearFinished(context: TaskContext): Promise<void> {
 async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<void> {
   const { known, tasks, logger } = context;
   // Running descendants of a cleared task would continue out of sight.
-  const working = new Set(
-    asked.flatMap((task) => [...[task].filter(isRunning), ...runningDescendants(known, task.id)]),
-  );
-  if (working.size > 0) {
+  const working = (): readonly string[] =>
+    asked.flatMap(({ id }) => [
+      ...[known.child(id)].flatMap((task) => (task && isRunning(task) ? id : [])),
+      ...runningDescendants(known, id).map((task) => task.id),
+    ]);
+  let agreed = new Set<string>();
+  // Others may have been resumed while the user was asked.
+  while (working().some((id) => !agreed.has(id))) {
+    agreed = new Set(working());
     const question =
-      working.size === 1
+      agreed.size === 1
         ? vscode.l10n.t("1 task is still running. Cancel it and clear it from the list?")
         : vscode.l10n.t(
             "{0} tasks are still running. Cancel them and clear them from the list?",
-            working.size,
+            agreed.size,
           );
     if (!(await isAgreed(question, vscode.l10n.t("Cancel and Clear")))) return;
   }
@@ -369,6 +374,12 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
         if (await holdsWork()) return;
       }
     deleted = await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, async (child) => {
+      const now = context.known.child(child.id);
+      if (now && !isCleared(now))
+        throw new Refusal(
+          "wrong-status",
+          sentence('"{0}" is in the list again, so it wasn\'t deleted.', nameOf(now)),
+        );
       await context.tasks.clear(child.id, { cancelRunning: true, deleteSession: true });
       return child;
     });

@@ -4,6 +4,7 @@ import { requireFolder, type Folder } from "../folders/folders.ts";
 import { inform, offer } from "../dialogs.ts";
 import { isMissing, translate, showError } from "../messages.ts";
 import { title, withoutIcons, visible } from "../plain-text.ts";
+import { requireTrust } from "../connector.ts";
 import type { ServerContext } from "./command.ts";
 import type { ConfigPlan } from "../../rpc/contract.ts";
 
@@ -203,6 +204,7 @@ interface Edit {
 /** Adds the agent tools to one of OpenCode's configurations, or removes them from it. */
 export async function configureAgentTools(context: ServerContext): Promise<void> {
   const folder = requireFolder(context.folders);
+  requireTrust();
   const edit = await pickEdit(folder.settings.agentToolsEnabled());
   if (!edit) return;
   const { action, scope } = edit;

@@ -308,6 +308,15 @@ describe("Isolated tasks", () => {
       assert.equal(task(ended.id).worktree?.outcome, undefined);
     });
 
+    it("goes from the folder again when it is undone, though its session was deleted meanwhile", async () => {
+      const ended = await completed();
+      await work().bringBack(ended.id, plan("a.ts"), [{ path: "a.ts", take: "agents" }], []);
+      await server.deleteSession(ended.id);
+      await settled();
+      await work().undoBringBack(ended.id, done);
+      assert.equal(calls.at(-1), "undo");
+    });
+
     it("keeps its worktree if everything is read again while that is made again", async () => {
       let finish = (): void => assert.fail("nothing is made again");
       const { remake } = worktrees;
