@@ -10,6 +10,7 @@ import type { Task } from "../engine/task.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
 import { FolderWorktrees } from "../git/folder-worktrees.ts";
 import { OpenCodeConnection } from "../opencode/connection.ts";
+import { IGNORES_CASE } from "../opencode/file-names.ts";
 import { PluginConfig } from "../opencode/plugin-config.ts";
 import type { OwnServers } from "../opencode/own-servers.ts";
 import { DATABASE } from "../opencode/server-program.ts";
@@ -92,8 +93,7 @@ export class DaemonFolder implements FolderService, Disposable {
         tombstones: state,
         tokens,
         worktrees: new FolderWorktrees(directory, () => this.env, logger),
-        // As file systems do by default on Windows and macOS.
-        ignoresCase: process.platform === "win32" || process.platform === "darwin",
+        ignoresCase: IGNORES_CASE,
         settings: () => this.settings.engine,
       }),
     );

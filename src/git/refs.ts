@@ -8,6 +8,8 @@ const DISCARDED = `${NAMESPACE}/discarded`;
 
 /** Tells this process from an earlier one with the same number, as containers give the same numbers at each start. */
 const run = randomBytes(4).toString("hex");
+/** Of this process. Read once, as the name of a machine can change with its network. */
+const host = hostname().replace(/[^A-Za-z0-9-]/g, "-") || "local";
 
 /** The references of one worktree, by its name. They outlive it, so that it can be made again. */
 export const refs = {
@@ -101,18 +103,14 @@ function stamp(time: Date): string {
 
 /** Names this process. */
 export function self(): string {
-  return `${process.pid}-${run}@${host()}`;
+  return `${process.pid}-${run}@${host}`;
 }
 
 /** Whether the process that is named so exists, or may exist where this one cannot see it. */
 export function isAtWork(owner: string): boolean {
   const [, pid, itsRun, machine] = /^(\d+)-([0-9a-f]+)@(.+)$/.exec(owner) ?? [];
-  if (machine !== host()) return true;
+  if (machine !== host) return true;
   return Number(pid) === process.pid ? itsRun === run : isAlive(Number(pid));
-}
-
-function host(): string {
-  return hostname().replace(/[^A-Za-z0-9-]/g, "-") || "local";
 }
 
 function isAlive(pid: number): boolean {

@@ -24,6 +24,7 @@ import type {
 import type { TaskRecord } from "../engine/task.ts";
 import { call, callName, ignored } from "./call.ts";
 import type { Method, ServerClient, ServerRequest } from "./client.ts";
+import { IGNORES_CASE } from "./file-names.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { RECORD_KEY, readRecord } from "./record-codec.ts";
 import {
@@ -243,6 +244,7 @@ export class OpenCodeAgentServer implements AgentServer {
       messages: (id: string, limit?: number) => this.call("GET", messagesRequest(id, limit), rawMessages),
       sessions: () => this.sessions(),
       statuses: () => this.statuses(),
+      ignoresCase: IGNORES_CASE,
     };
     return sessionChanges(source, sessionID, since);
   }

@@ -1,8 +1,10 @@
+import { normalize } from "node:path";
 import { fewAtOnce } from "../engine/few-at-once.ts";
 import type { FileContent, Session, SessionChanges } from "../engine/server-model.ts";
 import {
   contents,
   GAP,
+  ignoringCase,
   turnsOf,
   UNKNOWN,
   type Change,
@@ -37,6 +39,13 @@ export interface ChangeSource {
   sessions(): Promise<readonly Session[]>;
   /** The running sessions by ID. */
   statuses(): Promise<ReadonlyMap<string, unknown>>;
+  /** Whether names that differ only by case are those of one file. */
+  readonly ignoresCase: boolean;
+}
+
+interface TurnSource extends Pick<ChangeSource, "sessions" | "statuses"> {
+  /** Those since a time, of the newest `limit` messages or of all. */
+  turns(sessionID: string, since: number, limit?: number): Promise<readonly TurnSteps[]>;
 }
 
 /** The files that a session changed since this time (milliseconds since 1970). */
@@ -46,8 +55,13 @@ export async function sessionChanges(
   since: number,
 ): Promise<SessionChanges> {
   let sessions: ReturnType<ChangeSource["sessions"]> | undefined;
-  const source = { ...asked, sessions: () => (sessions ??= asked.sessions()) };
-  const turns = turnsOf(await source.messages(sessionID), since);
+  const form = asked.ignoresCase ? ignoringCase() : normalize;
+  const source: TurnSource = {
+    sessions: () => (sessions ??= asked.sessions()),
+    statuses: asked.statuses,
+    turns: async (id, since, limit) => turnsOf(await asked.messages(id, limit), since, form),
+  };
+  const turns = await source.turns(sessionID, since);
   const own = stepsOf(turns);
   const below = await turnsOfSubagents(source, sessionID, own, since);
   const steps = [...own, ...stepsOf(below)];
@@ -220,7 +234,7 @@ function workersFor(sessionID: string, sessions: readonly Session[]): (session: 
 }
 
 async function turnsOfSubagents(
-  source: ChangeSource,
+  source: TurnSource,
   sessionID: string,
   steps: readonly FileStep[],
   since: number,
@@ -230,17 +244,13 @@ async function turnsOfSubagents(
   const subagents = sessions
     .filter(workersFor(sessionID, sessions))
     .filter(({ id, updated }) => id !== sessionID && updated >= since);
-  const messages = await fewAtOnce(
-    subagents,
-    ({ id }) => source.messages(id).catch(() => []),
-    OTHERS_AT_ONCE,
-  );
-  return messages.flatMap((some) => turnsOf(some, since));
+  const read = ({ id }: Session): Promise<readonly TurnSteps[]> => source.turns(id, since).catch(() => []);
+  return (await fewAtOnce(subagents, read, OTHERS_AT_ONCE)).flat();
 }
 
 /** The steps of other sessions that overlapped with these, and of other sessions that are running now. */
 async function stepsOfOthers(
-  source: ChangeSource,
+  source: TurnSource,
   sessionID: string,
   steps: readonly FileStep[],
 ): Promise<readonly OtherStep[]> {
@@ -254,9 +264,8 @@ async function stepsOfOthers(
   );
   const read = async ({ id }: Session): Promise<readonly OtherStep[]> => {
     // If the session has been deleted in the meantime, its steps are unknown.
-    const messages = await source.messages(id, OTHERS_MESSAGES).catch(() => []);
-    const steps = turnsOf(messages, 0).flatMap((turn) => turn.steps);
-    return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
+    const turns = await source.turns(id, 0, OTHERS_MESSAGES).catch(() => []);
+    return stepsOf(turns).map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
   };
   return (await fewAtOnce(others, read, OTHERS_AT_ONCE)).flat();
 }

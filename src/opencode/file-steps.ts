@@ -128,7 +128,25 @@ export interface TurnSteps {
   readonly steps: readonly FileStep[];
 }
 
-export function turnsOf(messages: readonly RawMessage[], since: number): readonly TurnSteps[] {
+/** Brings a path into the form in which it is compared. */
+export type PathForm = (path: string) => string;
+
+/** Where the file system ignores case: each path is given as it was written first. */
+export function ignoringCase(): PathForm {
+  const first = new Map<string, string>();
+  return (path) => {
+    const key = normalize(path).toLowerCase();
+    const known = first.get(key) ?? normalize(path);
+    first.set(key, known);
+    return known;
+  };
+}
+
+export function turnsOf(
+  messages: readonly RawMessage[],
+  since: number,
+  form: PathForm = normalize,
+): readonly TurnSteps[] {
   const turns: { diffs: readonly unknown[]; answers: RawMessage[] }[] = [];
   for (const message of messages) {
     const { role, time, summary } = message.info;
@@ -144,19 +162,17 @@ export function turnsOf(messages: readonly RawMessage[], since: number): readonl
     return {
       diffs: diffs
         .flatMap((diff) => tryParse(snapshotDiff, diff) ?? [])
-        .map((diff) => ({ ...diff, path: join(root, diff.file) })),
-      steps: answers.map(stepOf),
+        .map((diff) => ({ ...diff, path: form(join(root, diff.file)) })),
+      steps: answers.map((answer) => stepOf(answer, form)),
     };
   });
 }
 
-function stepOf({ info: { time }, parts }: RawMessage): FileStep {
+function stepOf({ info: { time }, parts }: RawMessage, form: PathForm): FileStep {
   const tools = parts.flatMap((part) => tryParse(toolPart, part) ?? []);
   const marks = parts.flatMap((part) => tryParse(snapshotMark, part) ?? []);
-  const patched = parts
-    .flatMap((part) => tryParse(patchPart, part)?.files ?? [])
-    .map((file) => normalize(file));
-  const writes = tools.flatMap(writesOf);
+  const patched = parts.flatMap((part) => tryParse(patchPart, part)?.files ?? []).map((file) => form(file));
+  const writes = tools.flatMap((tool) => writesOf(tool, form));
   const commands = tools.map(({ tool }) => tool).filter(isCommand);
   return {
     start: time.created,
@@ -176,11 +192,11 @@ function isCommand(tool: string): boolean {
   return !HARMLESS_TOOLS.has(tool) && !WRITING_TOOLS.has(tool) && !tool.startsWith(OWN_TOOL);
 }
 
-function writesOf({ tool, state }: ToolPart): readonly Write[] {
+function writesOf({ tool, state }: ToolPart, form: PathForm): readonly Write[] {
   if (state.status !== "completed") return [];
   const at = state.time?.end ?? 0;
   const write = (path: string, before: FileContent, after: FileContent): Write => ({
-    path: normalize(path),
+    path: form(path),
     before,
     after,
     isDoubtful: false,

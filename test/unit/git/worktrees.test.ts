@@ -10,12 +10,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import os from "node:os";
 import { basename, dirname, join } from "node:path";
 import { discard, undoDiscard } from "../../../src/git/discard.ts";
 import { includeFiles } from "../../../src/git/include-files.ts";
 import { cleanUpUnfinished, makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts";
 import { ourWorktrees } from "../../../src/git/our-worktrees.ts";
 import { forgetWorktree, keep, removeWorktree, work } from "../../../src/git/remove-worktree.ts";
+import { refs } from "../../../src/git/refs.ts";
 import { findRepository } from "../../../src/git/repository.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, stopInRebase, writeFiles } from "./a-repository.ts";
 
@@ -43,6 +46,19 @@ describe("A worktree", () => {
         .filter((path) => path !== "removed.txt");
     assert.deepEqual(new Set(statusOf(made.root)), new Set(statusOf(repository.root)));
     assert.equal(gitIn(made.root, "diff", "--cached"), "");
+  });
+
+  it("is marked as unfinished under one name, though that of the machine changes with its network", () => {
+    const { hostname } = os;
+    const before = refs.making("add-tests");
+    try {
+      os.hostname = () => "elsewhere";
+      syncBuiltinESMExports();
+      assert.equal(refs.making("add-tests"), before);
+    } finally {
+      os.hostname = hostname;
+      syncBuiltinESMExports();
+    }
   });
 
   it("starts from the last commit if so set", async () => {

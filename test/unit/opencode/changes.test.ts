@@ -46,6 +46,7 @@ describe("what a session changed", () => {
       messages: async (id) => z.parse(rawMessages, turns[id as keyof typeof turns]),
       sessions: async () => [session("ses_own"), { ...session("ses_below"), parentID: "ses_own" }],
       statuses: async () => new Map(),
+      ignoresCase: false,
     };
     return (await sessionChanges(source, "ses_own", 0)).files;
   }
@@ -65,6 +66,7 @@ describe("what a session changed", () => {
       },
       sessions: () => Promise.resolve(["ses_own", ...others].map(session)),
       statuses: () => Promise.resolve(new Map()),
+      ignoresCase: false,
     };
     const { files } = await sessionChanges(source, "ses_own", 0);
     assert.ok(most <= 4, `${most} at a time`);
@@ -98,12 +100,29 @@ describe("what a session changed", () => {
         id === "ses_own" ? at(id, "/work/file", ["bash"]) : at(id, "/work/file", commands),
       sessions: async () => ["ses_own", "ses_other"].map(session),
       statuses: async () => new Map(),
+      ignoresCase: false,
     });
     const mixed = async (...commands: readonly string[]) =>
       (await sessionChanges(source(commands), "ses_own", 0)).files.map(({ mixedWith }) => mixedWith);
     assert.deepEqual(await mixed("task"), [[]]);
     assert.deepEqual(await mixed("task", "bash"), [["ses_other"]]);
   });
+
+  for (const ignoresCase of [true, false])
+    it(`is ${ignoresCase ? "" : "not "}known of a file that another wrote under a name of other letter case`, async () => {
+      const source: ChangeSource = {
+        messages: async (id) =>
+          id === "ses_own" ? at(id, "/work/cart.ts", ["bash"]) : writing("/work/Cart.ts", 500),
+        sessions: async () => ["ses_own", "ses_other"].map(session),
+        statuses: async () => new Map(),
+        ignoresCase,
+      };
+      const { files } = await sessionChanges(source, "ses_own", 0);
+      assert.deepEqual(
+        files.map(({ path }) => path),
+        ignoresCase ? [] : ["/work/cart.ts"],
+      );
+    });
 
   it("isn't mixed because one subagent only read while another one wrote, and has nothing that is undone", async () => {
     const child = (id: string): Session => ({ ...session(id), parentID: "ses_own" });
@@ -142,6 +161,7 @@ describe("what a session changed", () => {
       messages: async (id) => z.parse(rawMessages, turns[id]),
       sessions: async () => [session("ses_own"), child("ses_writes"), child("ses_reads")],
       statuses: async () => new Map(),
+      ignoresCase: false,
     };
     const { files } = await sessionChanges(source, "ses_own", 0);
     assert.deepEqual(
@@ -241,6 +261,7 @@ describe("what a session changed", () => {
         ...Array.from({ length: 20 }, (_, index) => ({ ...session(`ses_${index}`), parentID: "ses_own" })),
       ],
       statuses: async () => new Map(),
+      ignoresCase: false,
     };
     assert.equal((await sessionChanges(source, "ses_own", 0)).files.length, 20);
     assert.equal(most, 4);
@@ -265,6 +286,7 @@ describe("what a session changed", () => {
         task,
       ],
       statuses: async () => new Map(),
+      ignoresCase: false,
     };
     const { files } = await sessionChanges(source, "ses_own", 0);
     assert.deepEqual(
