@@ -35,7 +35,7 @@ export function privateNames(files) {
 
 /** The files whose interfaces are only for objects that are neither kept nor sent anywhere. */
 const STAYING =
-  /\/src\/ui\/(?:commands\/command|folders\/folders|output\/output-parts|tree\/levels|task-notifications|quick-input|wizard)\.ts$/;
+  /\/src\/ui\/(?:commands\/(?:command|pick|ask-prompt|launching)|folders\/folders|output\/output-parts|tree\/levels|task-notifications|quick-input|wizard)\.ts$/;
 
 /** What the editor, Node or a package may call a member of ours by. */
 function addNames(library, names) {

@@ -251,7 +251,11 @@ function showInput<R>(
   return new Promise((resolve, reject) => {
     let result: R | undefined;
     const close = (): void => input.hide();
-    let refocusing: NodeJS.Timeout | undefined;
+    // The editor gives the focus back to a tree that had it, and whose rows it has redrawn at this very moment.
+    const refocusing = setTimeout(
+      () => void vscode.commands.executeCommand("workbench.action.focusQuickOpen"),
+      REFOCUS_MS,
+    );
     // Activity elsewhere must not close the question.
     input.ignoreFocusOut = true;
     listen(
@@ -273,11 +277,6 @@ function showInput<R>(
     });
     over?.addEventListener("abort", close);
     input.show();
-    // The editor gives the focus back to a tree that had it, and whose rows it has redrawn at this very moment.
-    refocusing = setTimeout(
-      () => void vscode.commands.executeCommand("workbench.action.focusQuickOpen"),
-      REFOCUS_MS,
-    );
     if (over?.aborted) close();
   });
 }

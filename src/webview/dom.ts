@@ -22,12 +22,16 @@ export function button(
 ): HTMLButtonElement {
   const element = h("button", { type: "button", class: look }, ...children);
   element.addEventListener("click", run);
+  // A key that is held is meant once: each click may launch a task.
+  element.addEventListener("keydown", (event) => {
+    if (event.repeat && event.key === "Enter") event.preventDefault();
+  });
   return element;
 }
 
 /** What can have the focus, be selected or be scrolled sideways while an answer grows, or contain that. */
 const STAYING =
-  "pre, .code, .code-bar, .code-copy, .table, table, thead, tbody, tr, th, td, p, ul, ol, li, blockquote";
+  "pre, code, .code, .code-bar, .code-copy, .table, table, thead, tbody, tr, th, td, p, ul, ol, li, blockquote";
 
 /**
  * Replaces the children of `element` with those of `source`, but keeps leading ones that are equal. Some stay the same
@@ -51,10 +55,21 @@ export function replaceChangedTail(element: Element, source: ParentNode): void {
 }
 
 function takesContent(old: ChildNode, fresh: ChildNode): boolean {
+  if (old instanceof Text && fresh instanceof Text && fresh.data.startsWith(old.data)) {
+    old.appendData(fresh.data.slice(old.length));
+    return true;
+  }
   if (!(old instanceof HTMLElement && old.matches(STAYING) && fresh instanceof HTMLElement)) return false;
-  if (!old.cloneNode().isEqualNode(fresh.cloneNode())) return false;
+  if (!withoutLook(old).isEqualNode(withoutLook(fresh))) return false;
+  old.className = fresh.className;
   replaceChangedTail(old, fresh);
   return true;
+}
+
+function withoutLook(element: HTMLElement): Node {
+  const copy = element.cloneNode() as HTMLElement;
+  copy.className = "";
+  return copy;
 }
 
 export type TextField = HTMLInputElement | HTMLTextAreaElement;

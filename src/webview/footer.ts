@@ -53,6 +53,14 @@ export class Footer {
     this.tick();
   }
 
+  /** The task is gone. What was being written to it stays. */
+  showGone(): void {
+    this.activity = undefined;
+    this.state.replaceChildren();
+    this.waiting.hidden = true;
+    this.element.hidden = this.box.element.hidden = !this.box.retire();
+  }
+
   tick(): void {
     if (this.activity) this.activityText.textContent = activityText(this.activity, this.context);
   }

@@ -52,7 +52,7 @@ export class MessageBox {
     this.text.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
-      this.send(this.mode?.how);
+      if (!event.repeat) this.send(this.mode?.how);
     });
     this.element = h(
       "div",
@@ -72,8 +72,17 @@ export class MessageBox {
     this.text.ariaLabel = mode.label;
     this.text.placeholder = mode.placeholder;
     this.main.textContent = mode.action;
+    this.main.hidden = false;
     this.wait.hidden = !mode.canWait;
     this.refresh();
+  }
+
+  /** The task is gone. What is written can still be copied; false if nothing is. */
+  retire(): boolean {
+    this.mode = undefined;
+    this.text.ariaLabel = this.context.l10n.t("Message that wasn't sent");
+    this.main.hidden = this.wait.hidden = true;
+    return this.text.value.trim() !== "";
   }
 
   /** Called when the extension has answered. A refused message comes back, followed by what was written since. */

@@ -253,7 +253,7 @@ export class Page {
     this.isGone = true;
     this.task = undefined;
     this.header.retire();
-    this.footer.element.hidden = true;
+    this.footer.showGone();
     this.requests.show([]);
     this.banner.showGone(true);
     this.showPlaceholder();

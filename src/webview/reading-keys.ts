@@ -16,6 +16,9 @@ export class ReadingKeys {
       if (event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
       if (this.move(event)) event.preventDefault();
     });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Tab" && event.shiftKey && this.comeBack(event.target)) event.preventDefault();
+    });
   }
 
   private move({ key, shiftKey, target }: KeyboardEvent): boolean {
@@ -49,15 +52,20 @@ export class ReadingKeys {
   /** Goes past the other controls of the conversation, of which long outputs would be stops of the Tab key. */
   private leave(): boolean {
     const { scroller } = this;
-    const next = [...document.querySelectorAll<HTMLElement>(CONTROLS)].find(
-      (control) =>
-        scroller.compareDocumentPosition(control) === Node.DOCUMENT_POSITION_FOLLOWING &&
-        control.tabIndex >= 0 &&
-        !control.matches(":disabled") &&
-        isVisible(control),
+    const next = tabStops().find(
+      (control) => scroller.compareDocumentPosition(control) === Node.DOCUMENT_POSITION_FOLLOWING,
     );
     next?.focus();
     return next !== undefined;
+  }
+
+  /** Comes to the conversation from what follows it, and not to its last control, which may be out of view. */
+  private comeBack(from: EventTarget | null): boolean {
+    const { scroller } = this;
+    if (!(from instanceof HTMLElement) || scroller.contains(from)) return false;
+    const stops = tabStops();
+    const before = stops[stops.indexOf(from) - 1];
+    return scroller.contains(before ?? null) && this.backToText();
   }
 
   private enter(): boolean {
@@ -72,9 +80,19 @@ export class ReadingKeys {
 
   private go(from: HTMLElement, by: 1 | -1): boolean {
     const controls = this.controls();
-    controls[controls.indexOf(from) + by]?.focus();
+    const next = controls[controls.indexOf(from) + by];
+    // The rows further away aren't in the page yet.
+    if (next) next.focus();
+    else this.scroller.scrollTop += by * (this.scroller.clientHeight - OVERLAP);
     return true;
   }
+}
+
+/** What the Tab key stops at. */
+function tabStops(): readonly HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>(CONTROLS)].filter(
+    (control) => control.tabIndex >= 0 && !control.matches(":disabled") && isVisible(control),
+  );
 }
 
 function isVisible(element: HTMLElement): boolean {

@@ -296,10 +296,9 @@ async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<
   const { known, tasks, logger } = context;
   // Running descendants of a cleared task would continue out of sight.
   const working = (): readonly string[] =>
-    asked.flatMap(({ id }) => [
-      ...[known.child(id)].flatMap((task) => (task && isRunning(task) ? id : [])),
-      ...runningDescendants(known, id).map((task) => task.id),
-    ]);
+    asked
+      .flatMap(({ id }) => [known.child(id), ...runningDescendants(known, id)])
+      .flatMap((task) => (task && isRunning(task) ? task.id : []));
   let agreed = new Set<string>();
   // Others may have been resumed while the user was asked.
   while (working().some((id) => !agreed.has(id))) {

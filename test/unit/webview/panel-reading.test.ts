@@ -501,6 +501,40 @@ describe("reading the output panel", () => {
     }
   });
 
+  it("is one stop of the Tab key backwards as well, without moving", async () => {
+    const code = "```ts\nlet x\n```";
+    const transcript = new FakeTranscript()
+      .user("Go")
+      .assistant()
+      .text(`${code}\n\n${WORDS.repeat(4)}\n\n${code}`);
+    await open(transcript);
+    const top = (): Promise<number> => panel.page.locator(".scroller").evaluate((at) => at.scrollTop);
+    await until("the end", async () => (await top()) > 100);
+    await panel.page.locator(".scroller").evaluate((at) => void (at.scrollTop = at.scrollHeight * 0.3));
+    await panel.page.getByText("Jump to Latest").waitFor();
+    const before = await top();
+    await panel.page.getByRole("textbox").focus();
+    const isReading = (): Promise<boolean> =>
+      panel.page.evaluate("document.activeElement.className === 'scroller'");
+    for (let tabs = 0; !(await isReading()); tabs++) {
+      assert.ok(tabs < 3, await panel.page.evaluate("document.activeElement.outerHTML"));
+      await panel.page.keyboard.press("Shift+Tab");
+    }
+    assert.equal(await top(), before);
+  });
+
+  it("is scrolled by an arrow key if the next control isn't in the page yet", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant().ran("read", {}, "out", "first");
+    transcript.text(Array.from({ length: 6 }, () => WORDS).join("\n\n")).ran("read", {}, "out", "second");
+    await open(transcript, { height: 400 });
+    await panel.page.keyboard.press("Home");
+    await panel.page.locator(".line", { hasText: "first" }).focus();
+    const top = (): Promise<number> => panel.page.locator(".scroller").evaluate((at) => at.scrollTop);
+    const focused = (): Promise<string> => panel.page.evaluate("document.activeElement.outerHTML");
+    for (let last = ""; last !== (last = await focused());) await panel.page.keyboard.press("ArrowDown");
+    await until("the next rows", async () => (await top()) > 200);
+  });
+
   it("opens files that links name, and a subagent from its call", async () => {
     const transcript = new FakeTranscript()
       .user("Go")

@@ -1098,6 +1098,98 @@ describe("the output panel", () => {
     await until("the button to be on", () => retry.isEnabled());
   });
 
+  it("retries once while its key is held", async () => {
+    await open(new FakeTranscript().user("Go").assistant(), { task: fakeTask({ status: "cancelled" }) });
+    await button("Retry").focus();
+    await panel.page.keyboard.down("Enter");
+    await called("retry", TASK_ID);
+    await until("the button to be on", () => button("Retry").isEnabled());
+    await panel.page.keyboard.down("Enter");
+    await panel.page.keyboard.up("Enter");
+    await button("Open in Terminal").click();
+    await called("openInTerminal", TASK_ID);
+    assert.equal(panel.calls.filter(([name]) => name === "retry").length, 1);
+    await panel.page.getByRole("textbox").focus();
+    await panel.page.keyboard.down("Enter");
+    await until("the message", () => panel.calls.filter(([name]) => name === "continue").length === 1);
+    await until("the box to be empty", () => panel.page.getByRole("textbox").isEditable());
+    await panel.page.keyboard.down("Enter");
+    await panel.page.keyboard.up("Enter");
+    await button("Retry").click();
+    await until("the retry", () => panel.calls.at(-1)?.[0] === "retry");
+    assert.equal(panel.calls.filter(([name]) => name === "continue").length, 1);
+  });
+
+  it("keeps what is being written to a task that is deleted meanwhile", async () => {
+    await open(new FakeTranscript().user("Go").assistant());
+    const box = panel.page.getByRole("textbox");
+    await box.fill("Then the docs");
+    panel.setTask(undefined);
+    await text("This task is no longer available.").waitFor();
+    assert.equal(await box.inputValue(), "Then the docs");
+    assert.ok(await box.isVisible());
+    assert.equal(await button("Resume").count(), 0);
+    await box.press("Enter");
+    panel.setTask(fakeTask());
+    await button("Resume").click();
+    await called("resume", TASK_ID, "Then the docs");
+  });
+
+  it("leaves nothing of the box if nothing was written", async () => {
+    await open(new FakeTranscript().user("Go").assistant());
+    panel.setTask(undefined);
+    await text("This task is no longer available.").waitFor();
+    assert.equal(await panel.page.getByRole("contentinfo").count(), 0);
+  });
+
+  it("cuts nothing off in a panel that is short", async () => {
+    const error = { name: "X", message: "No credit is left for this. ".repeat(4) };
+    await open(new FakeTranscript().user("Go").assistant().text(PARAGRAPHS), {
+      task: fakeTask({ status: "error", error }),
+      width: 420,
+      height: 260,
+    });
+    const box = panel.page.getByRole("textbox");
+    await box.focus();
+    const { y, height } = (await box.boundingBox()) ?? assert.fail();
+    assert.ok(y + height <= 260, `${y + height}`);
+    const stage = (await panel.page.locator(".scroller").boundingBox()) ?? assert.fail();
+    assert.ok(stage.height >= 80, `${stage.height}`);
+    const isCut = await panel.page.evaluate("document.body.scrollHeight > innerHeight");
+    assert.equal(isCut, false);
+  });
+
+  it("keeps focus, place and selection in a command's output while that grows, and when it is aborted", async () => {
+    const transcript = new FakeTranscript().user("Go").assistant();
+    const lines = (count: number): string =>
+      Array.from({ length: count }, (_, at) => `line ${at}\n`).join("");
+    const state = { status: "running", input: { command: "make" }, title: "Make", start: NOW } as const;
+    transcript.tool("bash", { ...state, metadata: { output: lines(40) } });
+    await open(transcript, { task: running() });
+    await panel.page.locator(".line").click();
+    const output = panel.page.locator(".output");
+    await output.getByText("line 39").waitFor();
+    await output.evaluate((at) => {
+      at.focus();
+      at.scrollTop = 300;
+      document.getSelection()?.setBaseAndExtent(at.firstChild ?? at, 0, at.firstChild ?? at, 6);
+    });
+    const call = transcript.messages.at(-1)?.parts.at(-1);
+    assert.ok(call?.type === "tool");
+    const held = (): Promise<unknown> =>
+      output.evaluate((at) => [document.activeElement === at, at.scrollTop, String(document.getSelection())]);
+    transcript.part({ ...call, state: { ...state, metadata: { output: lines(60) } } });
+    await output.getByText("line 59").waitFor();
+    assert.deepEqual(await held(), [true, 300, "line 0"]);
+    const error = "Tool execution aborted";
+    transcript.part({
+      ...call,
+      state: { ...state, status: "error", error, end: NOW, partialOutput: lines(60) },
+    });
+    await panel.page.locator(".output.wrapped").waitFor();
+    assert.deepEqual(await held(), [true, 300, "line 0"]);
+  });
+
   it("keeps the focus while the task is updated", async () => {
     const failed = fakeTask({ status: "error", error: { name: "X", message: "No credit" } });
     await open(new FakeTranscript().user("Go").assistant(), { task: failed });
