@@ -48,9 +48,16 @@ export function redactor(secrets: readonly string[], home: string): (text: strin
   const known = [...new Set(secrets)].filter((secret) => secret.length >= MIN_SECRET);
   // A secret may contain another one.
   known.sort((a, b) => b.length - a.length);
+  const place = home.length > 1 ? spellingsOf(home) : undefined;
   return (text) => {
     const hidden = known.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text);
     const redacted = PATTERNS.reduce((rest, pattern) => rest.replace(pattern, `$1${HIDDEN}`), hidden);
-    return home.length > 1 ? redacted.replaceAll(home, "~") : redacted;
+    return place ? redacted.replace(place, "~") : redacted;
   };
+}
+
+/** Matches a path also as others write it: on Windows with another drive letter or slashes, or in JSON. */
+function spellingsOf(path: string): RegExp {
+  const names = path.split(/[\\/]+/).map((name) => name.replace(/[.*+?^${}()|[\]]/g, "\\$&"));
+  return new RegExp(names.join(String.raw`[\\/]+`), path.includes("\\") ? "gi" : "g");
 }

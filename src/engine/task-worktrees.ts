@@ -273,6 +273,14 @@ export class TaskWorktrees implements Disposable {
     const { isolation } = settings();
     const isMade = await entry.serial.run(async () => {
       const isThere = await worktrees.exists(worktree);
+      if (isThere && discarded !== undefined)
+        throw new Refusal(
+          "wrong-status",
+          sentence(
+            "The worktree {0} exists again, so what was discarded wasn't restored over it.",
+            worktree.name,
+          ),
+        );
       if (!isThere) {
         // What was discarded comes back in any case.
         if (discarded === undefined) this.setups.command();

@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { posix } from "node:path";
+import { isAbsolute, posix } from "node:path";
 import { filesAmong } from "./files-among.ts";
 import { askGit, git, gitText, parts } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
@@ -153,7 +153,10 @@ async function addUnsaved(
   unsaved: ReadonlyMap<string, string>,
   { env, signal }: Indexing,
 ): Promise<void> {
-  const texts = new Map([...unsaved].map(([path, text]) => [posix.join(prefix, path), text]));
+  // A file on another drive has no path below or above the folder.
+  const texts = new Map(
+    [...unsaved].flatMap(([path, text]) => (isAbsolute(path) ? [] : [[posix.join(prefix, path), text]])),
+  );
   const names = [...texts.keys()].filter((name) => !name.startsWith("../"));
   if (names.length === 0) return;
   const staged = await git(root, ["ls-files", "-z", "--stage", "--", ...names], { env, signal });

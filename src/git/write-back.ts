@@ -55,18 +55,23 @@ export async function writeBack(
   }
 }
 
-/** Where Git doesn't know the modes of files, those in the folder stay. */
+/** Where Git doesn't know the modes of files, those in the folder stay; where it has no links, their text is a file. */
 async function withModes(
   root: string,
   files: ReadonlyMap<string, FileContent>,
   before: readonly KeptFile[],
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, FileContent>> {
-  if (await setting(root, "core.fileMode", { otherwise: true, signal })) return files;
+  const [knowsModes, hasLinks] = await Promise.all([
+    setting(root, "core.fileMode", { otherwise: true, signal }),
+    setting(root, "core.symlinks", { otherwise: true, signal }),
+  ]);
+  if (knowsModes && hasLinks) return files;
   const modes = new Map(before.flatMap(({ path, blob, mode }) => (blob === undefined ? [] : [[path, mode]])));
   return new Map(
-    [...files].map(([path, content]) => {
-      const mode = modes.get(path) ?? content.mode;
+    [...files].map(([path, given]): [string, FileContent] => {
+      const content: FileContent = !hasLinks && given.mode === "symlink" ? { ...given, mode: "file" } : given;
+      const mode = knowsModes ? content.mode : (modes.get(path) ?? content.mode);
       return [path, [mode, content.mode].includes("symlink") ? content : { ...content, mode }];
     }),
   );

@@ -42,6 +42,16 @@ describe("what diagnostics hide", () => {
 
   it("the home folder", () => assert.equal(plain("Opened /home/jane/work."), "Opened ~/work."));
 
+  it("the home folder on Windows, however a program writes it", () => {
+    const hide = redactor([], String.raw`C:\Users\jane`);
+    const written = [
+      String.raw`at x (c:\Users\jane\a.cjs)`,
+      "'C:/Users/jane/a'",
+      String.raw`"C:\\Users\\jane\\a"`,
+    ];
+    assert.deepEqual(written.map(hide), [String.raw`at x (~\a.cjs)`, "'~/a'", String.raw`"~\\a"`]);
+  });
+
   it("nothing of ordinary lines", () => {
     for (const line of [
       "2026-11-23T22:00:00.000Z [info] Task abc123: running → completed after 3 s, 2 tool calls so far.",

@@ -428,6 +428,17 @@ describe("Isolated tasks", () => {
       await window.engine.resume(ended.id, "More.");
     });
 
+    it("doesn't come back over a worktree that was made again meanwhile", async () => {
+      const ended = await completed();
+      const ref = await work().discard(ended.id);
+      await work().remake(ended.id);
+      await assert.rejects(work().undoDiscard(ended.id, ref), {
+        code: "wrong-status",
+        message: /exists again, so what was discarded wasn't restored over it\.$/,
+      });
+      assert.equal(calls.at(-1), `remake ${nameOf(ended)}`);
+    });
+
     it("stays where it is while anything works there", async () => {
       const running = await launch();
       const refusal = {

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
 import { planBringBack } from "../../../src/git/bring-back.ts";
@@ -250,6 +259,20 @@ describe("Bringing back", () => {
       "a2.txt": `644 ${LINES.replace("two", "MINE")}`,
       "b2.txt": `644 ${LINES.replaceAll("e", "3").replace("two", "AGENT")}`,
     });
+  });
+
+  it("writes the text of a link as a file where Git has no links", async () => {
+    const repository = new ARepository("core.symlinks=false").commit({ "a.txt": "a\n" });
+    const blob = repository.git("hash-object", "-w", "a.txt").trim();
+    repository.git("update-index", "--add", "--cacheinfo", `120000,${blob},link`);
+    repository.write({ link: "a\n" }).git("commit", "-qm", "Link");
+    const { worktree, plan } = await workOn(repository);
+    writeFiles(worktree, { link: "b.txt" });
+    const planned = await plan();
+    assert.deepEqual(brief(planned), { link: "modified, +1 -1" });
+    await take(planned, "agents");
+    assert.ok(lstatSync(join(repository.root, "link")).isFile());
+    assert.equal(filesOf(repository.root)["link"], "644 b.txt");
   });
 
   it("names each conflict, and lets the user take either side", async () => {

@@ -74,6 +74,8 @@ describe("A snapshot", () => {
       ["new.txt", "new\n"],
       ["x.log", "log\n"],
       ["../outside.txt", "outside\n"],
+      // As the path of a file on another drive.
+      ["/elsewhere/outside.txt", "outside\n"],
     ]);
     const files = treeOf(repository, (await snapshot(repository.root, { unsaved })).tree);
     assert.deepEqual(files, {
