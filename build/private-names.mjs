@@ -35,7 +35,7 @@ export function privateNames(files) {
 
 /** The files whose interfaces are only for objects that are neither kept nor sent anywhere. */
 const STAYING =
-  /\/src\/ui\/(?:commands\/(?:command|pick|ask-prompt|launching)|folders\/folders|output\/output-parts|tree\/levels|task-notifications|quick-input|wizard)\.ts$/;
+  /(?:^|\/)src\/ui\/(?:commands\/(?:command|pick|ask-prompt|launching)|folders\/folders|output\/output-parts|tree\/levels|task-notifications|quick-input|wizard)\.ts$/;
 
 /** What the editor, Node or a package may call a member of ours by. */
 function addNames(library, names) {
@@ -86,7 +86,7 @@ function isOwn(member, isKnown) {
   const isPrivate = (one) => ts.getCombinedModifierFlags(one) & ts.ModifierFlags.Private;
   const isOfOurs = (one) => {
     const { fileName } = one.getSourceFile();
-    if (isKnown || !/\/src\//.test(fileName)) return false;
+    if (isKnown || !/(?:^|\/)src\//.test(fileName)) return false;
     return ts.isClassElement(one) || ts.isParameter(one) || (ts.isTypeElement(one) && STAYING.test(fileName));
   };
   return declarations.length > 0 && declarations.every((one) => isPrivate(one) || isOfOurs(one));

@@ -90,9 +90,14 @@ export function folderOpener(host: FolderHost): FolderOpener {
         return mirror.open();
       },
       openConversation: (id, send) => mirror.openConversation(id, send),
-      allowSetup: (command) => {
+      allowSetup: async (command) => {
+        // The folder takes the settings of a window that changes them, even if the user has allowed the command there before.
+        if (state.allowedSetup === command) {
+          state.allowedSetup = undefined;
+          await configure();
+        }
         state.allowedSetup = command;
-        return configure();
+        await configure();
       },
       session,
       whileAway,

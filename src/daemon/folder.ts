@@ -186,7 +186,7 @@ export class DaemonFolder implements FolderService, Disposable {
     return pid === undefined ? undefined : { pid, memory: await memoryOf(pid) };
   }
 
-  /** What is needed to open the folder again, as the last window opened it. */
+  /** What is needed to open the folder again: its settings, and the environment of the last window that opened it. */
   opened(): OpenFolder {
     const { directory, settings, env } = this;
     return { directory, settings, env };

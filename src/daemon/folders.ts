@@ -215,8 +215,7 @@ export class DaemonFolders {
     windows.set(window, settings);
     const selects = before !== undefined && !selectSame(before, settings);
     const takes = selects || folder.isFree(windows.size === 1);
-    const changes =
-      before !== undefined && !isDeepStrictEqual({ ...before, watched: settings.watched }, settings);
+    const changes = before !== undefined && !isDeepStrictEqual(chosenIn(before), chosenIn(settings));
     const isOther = !selectSame(folder.opened().settings, settings);
     if (changes || (takes && isOther) || held.leading === undefined || !windows.has(held.leading))
       held.leading = window;
@@ -281,6 +280,11 @@ export class DaemonFolders {
     await closing;
     this.changes.fire(this.count);
   }
+}
+
+/** What the user has set: not what they are looking at, nor which password is stored. */
+function chosenIn(settings: FolderSettings): FolderSettings {
+  return { ...settings, watched: false, password: undefined };
 }
 
 function pause(clock: Clock, ms: number): Promise<void> {

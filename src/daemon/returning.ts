@@ -19,11 +19,12 @@ const WITHOUT_TASKS: ReadonlySet<FolderMethod> = new Set<FolderMethod>([
   "applyAgentTools",
 ]);
 
-/** Calls that take a worktree, or a task, for one without the other unless they know the tasks. */
+/** Calls that take a worktree, or a task, for one without the other unless they know the tasks, or for one that is gone. */
 const NEED_TASKS: ReadonlySet<FolderMethod> = new Set<FolderMethod>([
   "listWorktrees",
   "cleanUpWorktree",
   "image",
+  "undoBringBack",
 ]);
 
 /** What a daemon that knows no task yet says of one. */

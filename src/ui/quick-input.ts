@@ -248,14 +248,9 @@ function showInput<R>(
   listen: (finish: (result: R) => void, fail: (error: unknown) => void) => void,
   over?: AbortSignal,
 ): Promise<R | undefined> {
-  return new Promise((resolve, reject) => {
+  const shown = new Promise<R | undefined>((resolve, reject) => {
     let result: R | undefined;
     const close = (): void => input.hide();
-    // The editor gives the focus back to a tree that had it, and whose rows it has redrawn at this very moment.
-    const refocusing = setTimeout(
-      () => void vscode.commands.executeCommand("workbench.action.focusQuickOpen"),
-      REFOCUS_MS,
-    );
     // Activity elsewhere must not close the question.
     input.ignoreFocusOut = true;
     listen(
@@ -270,7 +265,6 @@ function showInput<R>(
       },
     );
     input.onDidHide(() => {
-      clearTimeout(refocusing);
       over?.removeEventListener("abort", close);
       input.dispose();
       resolve(result);
@@ -279,4 +273,21 @@ function showInput<R>(
     input.show();
     if (over?.aborted) close();
   });
+  return withFocus(shown);
+}
+
+/**
+ * Gives the focus to an input once more soon after it opened: the editor gives it back to a tree that had it, and whose
+ * rows it has redrawn at that very moment.
+ */
+export async function withFocus<T>(shown: Thenable<T>): Promise<T> {
+  const timer = setTimeout(
+    () => void vscode.commands.executeCommand("workbench.action.focusQuickOpen"),
+    REFOCUS_MS,
+  );
+  try {
+    return await shown;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -61,7 +61,8 @@ function takesContent(old: ChildNode, fresh: ChildNode): boolean {
   }
   if (!(old instanceof HTMLElement && old.matches(STAYING) && fresh instanceof HTMLElement)) return false;
   if (!withoutLook(old).isEqualNode(withoutLook(fresh))) return false;
-  old.className = fresh.className;
+  // An empty attribute would make it differ from each later one.
+  if (old.className !== fresh.className) old.className = fresh.className;
   replaceChangedTail(old, fresh);
   return true;
 }

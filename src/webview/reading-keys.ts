@@ -12,13 +12,14 @@ export class ReadingKeys {
     /** Follows the end of the conversation. */
     private readonly toEnd: () => void,
   ) {
-    scroller.addEventListener("keydown", (event) => {
-      if (event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
-      if (this.move(event)) event.preventDefault();
-    });
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "Tab" && event.shiftKey && this.comeBack(event.target)) event.preventDefault();
-    });
+    const follow = (at: Document | HTMLElement, handles: (event: KeyboardEvent) => boolean): void =>
+      at.addEventListener("keydown", (given) => {
+        const event = given as KeyboardEvent;
+        if (event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
+        if (handles(event)) event.preventDefault();
+      });
+    follow(scroller, (event) => this.move(event));
+    follow(document, (event) => event.key === "Tab" && event.shiftKey && this.comeBack(event.target));
   }
 
   private move({ key, shiftKey, target }: KeyboardEvent): boolean {
@@ -61,11 +62,17 @@ export class ReadingKeys {
 
   /** Comes to the conversation from what follows it, and not to its last control, which may be out of view. */
   private comeBack(from: EventTarget | null): boolean {
-    const { scroller } = this;
-    if (!(from instanceof HTMLElement) || scroller.contains(from)) return false;
-    const stops = tabStops();
-    const before = stops[stops.indexOf(from) - 1];
-    return scroller.contains(before ?? null) && this.backToText();
+    if (!(from instanceof HTMLElement) || this.scroller.contains(from)) return false;
+    // The radio buttons of a question are one stop.
+    const isBeside = (stop: HTMLElement): boolean =>
+      from instanceof HTMLInputElement &&
+      stop instanceof HTMLInputElement &&
+      stop.name === from.name &&
+      stop.name !== "";
+    const before = tabStops().findLast(
+      (stop) => stop.compareDocumentPosition(from) & Node.DOCUMENT_POSITION_FOLLOWING && !isBeside(stop),
+    );
+    return this.scroller.contains(before ?? null) && this.backToText();
   }
 
   private enter(): boolean {

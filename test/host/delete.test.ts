@@ -4,7 +4,8 @@ import * as vscode from "vscode";
 import type { Task } from "../../src/engine/task.ts";
 import type { Child } from "../../src/engine/subagent.ts";
 import type { CommandContext, TaskContext } from "../../src/ui/commands/command.ts";
-import { clear, deleteTask, rename } from "../../src/ui/commands/row-commands.ts";
+import { clear, deleteTask } from "../../src/ui/commands/clear-commands.ts";
+import { rename } from "../../src/ui/commands/row-commands.ts";
 import { ChildNode } from "../../src/ui/tree/items.ts";
 import { tempDir } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
@@ -137,7 +138,6 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     const { showErrorMessage } = vscode.window;
     const told: string[] = [];
     Object.assign(vscode.window, { showErrorMessage: async (text: string) => void told.push(text) });
-    task = { ...task, worktree: undefined };
     vscode.window.showWarningMessage = (async () => {
       task = { ...task, clearedAt: undefined };
       return "Delete";

@@ -345,7 +345,7 @@ describe("the tree in a real editor", () => {
     await tree.evaluate((list: HTMLElement) => {
       const once = { once: true };
       list.addEventListener("focus", () => (list.title = "back"), once);
-      list.addEventListener("blur", () => setTimeout(() => list.focus(), 5), once);
+      list.addEventListener("blur", () => queueMicrotask(() => list.focus()), once);
     });
     await workbench.pressAfterCtrlK("a", "l");
     await workbench.quickInput.shows("Select an agent");

@@ -16,8 +16,6 @@ export {
   adopt,
   answer,
   cancel,
-  clear,
-  clearFinished,
   copyResult,
   copyTaskId,
   findInOutput,
@@ -31,7 +29,7 @@ export {
 export { searchOutputs } from "./list-commands.ts";
 export { continueTask as continue, sendMessage } from "./steering.ts";
 export { selectSession, showLog, stopBackgroundWork, stopServer } from "./server-commands.ts";
-export { deleteTask as delete, restore } from "./row-commands.ts";
+export { clear, clearFinished, deleteTask as delete, restore } from "./clear-commands.ts";
 export { connect, explainOpenCode2, openWalkthrough } from "./set-up.ts";
 export { bringBack } from "../worktrees/bring-back.ts";
 export { cleanUpWorktrees, createBranch, discardWorktree } from "../worktrees/worktree-commands.ts";

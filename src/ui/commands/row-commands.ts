@@ -6,22 +6,21 @@ import type { OpenRequest } from "../../engine/requests.ts";
 import { Refusal } from "../../engine/errors.ts";
 import { oneLine } from "../../engine/fork/excerpt.ts";
 import { sentence } from "../../engine/sentence.ts";
-import { type Child, isRunning, isTask, isCleared } from "../../engine/subagent.ts";
+import { type Child, isRunning, isTask } from "../../engine/subagent.ts";
 import type { Task } from "../../engine/task.ts";
 import { STATUS_WORDS } from "../../engine/transitions.ts";
-import { inform, isAgreed } from "../dialogs.ts";
+import { inform } from "../dialogs.ts";
 import { humanMessage, showError, showIfLong } from "../messages.ts";
 import { title } from "../plain-text.ts";
 import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
-import { offerUndo } from "../worktrees/bring-back.ts";
-import { allBelow, ancestors, runningDescendants, finishedTasks, isAnswered } from "../tree/family.ts";
-import { isIsolated, isThere, nameOf, remedied } from "../worktrees/isolated-task.ts";
+import { ancestors, isAnswered } from "../tree/family.ts";
+import { nameOf, remedied } from "../worktrees/isolated-task.ts";
+import { withFocus } from "../quick-input.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
 import { findChild, pickChild, pickChildren, pickConnected, referenceOf } from "./pick.ts";
-import { discardWork } from "../worktrees/worktree-commands.ts";
 
 export async function showOutput(context: CommandContext, argument: unknown): Promise<void> {
   const child = await pickChild(context, argument, { title: vscode.l10n.t("Show Output") });
@@ -215,7 +214,7 @@ export async function rename(context: CommandContext, argument: unknown): Promis
     accepts: isTask,
   });
   if (!task) return;
-  const name = await vscode.window.showInputBox({
+  const box = vscode.window.showInputBox({
     title: vscode.l10n.t("Rename: {0}", title(task.description)),
     prompt: vscode.l10n.t("Enter a short name. The session's title stays as it is."),
     value: task.description,
@@ -223,6 +222,7 @@ export async function rename(context: CommandContext, argument: unknown): Promis
     ignoreFocusOut: true,
     validateInput: (text) => (text.trim() === "" ? vscode.l10n.t("Enter a name.") : undefined),
   });
+  const name = await withFocus(box);
   if (name !== undefined && name.trim() !== task.description) await tasks.rename(task.id, name);
 }
 
@@ -265,7 +265,7 @@ async function stop({ tasks }: Pick<TaskContext, "tasks">, child: Child): Promis
 }
 
 /** Runs an action for all children concurrently, and shows the first failure. Resolves to the other results. */
-async function forEach<T>(
+export async function forEach<T>(
   { logger }: Pick<TaskContext, "logger">,
   title: string,
   children: readonly Child[],
@@ -275,125 +275,4 @@ async function forEach<T>(
   const failed = settled.find((one) => one.status === "rejected");
   if (failed) void showError(failed.reason, logger);
   return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-}
-
-export async function clear(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
-  const title = vscode.l10n.t("Clear Task");
-  const accepts = (child: Child): boolean => isTask(child) && !isCleared(child);
-  await clearAll(context, await pickChildren(context, argument, selection, { title, accepts }));
-}
-
-export async function clearFinished(context: TaskContext): Promise<void> {
-  const { known, folders } = context;
-  await clearAll(
-    context,
-    folders.sessionIDs.flatMap((id) => finishedTasks(known, id)),
-  );
-}
-
-/** Clears tasks immediately and offers to undo it; asks first if a running task would be cancelled. */
-async function clearAll(context: TaskContext, asked: readonly Child[]): Promise<void> {
-  const { known, tasks, logger } = context;
-  // Running descendants of a cleared task would continue out of sight.
-  const working = (): readonly string[] =>
-    asked
-      .flatMap(({ id }) => [known.child(id), ...runningDescendants(known, id)])
-      .flatMap((task) => (task && isRunning(task) ? task.id : []));
-  let agreed = new Set<string>();
-  // Others may have been resumed while the user was asked.
-  while (working().some((id) => !agreed.has(id))) {
-    agreed = new Set(working());
-    const question =
-      agreed.size === 1
-        ? vscode.l10n.t("1 task is still running. Cancel it and clear it from the list?")
-        : vscode.l10n.t(
-            "{0} tasks are still running. Cancel them and clear them from the list?",
-            agreed.size,
-          );
-    if (!(await isAgreed(question, vscode.l10n.t("Cancel and Clear")))) return;
-  }
-  const ids = new Set(asked.map(({ id }) => id));
-  const isBelow = (task: Child): boolean => ancestors(known, task).some((id) => ids.has(id));
-  const cleared: Task[] = [];
-  // A task that is told of the end of a subtask would begin again, so those above are cleared first.
-  for (const some of [asked.filter((task) => !isBelow(task)), asked.filter(isBelow)])
-    cleared.push(
-      ...(await forEach(context, vscode.l10n.t("Clearing tasks…"), some, ({ id }) =>
-        tasks.clear(id, { cancelRunning: true }),
-      )),
-    );
-  const [first, ...others] = cleared;
-  if (!first) return;
-  const message =
-    others.length === 0
-      ? vscode.l10n.t('Cleared "{0}" from the list. Its session is kept.', nameOf(first))
-      : vscode.l10n.t("Cleared {0} tasks from the list. Their sessions are kept.", cleared.length);
-  const undo = async (): Promise<void> =>
-    void (await Promise.all(cleared.map(({ id }) => tasks.restore(id))));
-  offerUndo(message, undo, logger);
-}
-
-/** Puts cleared tasks back into the list. */
-export async function restore(context: PromptContext, argument: unknown, selection: unknown): Promise<void> {
-  const title = vscode.l10n.t("Restore Task");
-  const cleared = await pickCleared(context, argument, selection, title);
-  const [first] = await forEach(context, vscode.l10n.t("Restoring tasks…"), cleared, ({ id }) =>
-    context.tasks.restore(id),
-  );
-  if (first) context.reveal(first.id);
-}
-
-/** Deletes cleared tasks for good. The work in a task's worktree is discarded first, which asks by itself. */
-export async function deleteTask(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
-  const title = vscode.l10n.t("Delete Task");
-  const cleared = await pickCleared(context, argument, selection, title);
-  const [first, ...others] = cleared;
-  if (!first) return;
-  const question =
-    others.length === 0
-      ? vscode.l10n.t('Permanently delete "{0}"?', nameOf(first))
-      : vscode.l10n.t("Permanently delete {0} tasks?", cleared.length);
-  const detail = vscode.l10n.t(
-    "This also deletes the conversation and all subtasks from OpenCode, and can't be undone.",
-  );
-  if (!(await isAgreed(question, vscode.l10n.t("Delete"), detail))) return;
-  const offers: { readonly of: Child; readonly undo: () => void }[] = [];
-  let deleted: readonly Child[] = [];
-  try {
-    for (const of of cleared)
-      for (const { id } of [of, ...allBelow(context.known, of.id)]) {
-        const holdsWork = async (): Promise<boolean> => {
-          const child = context.known.child(id);
-          return !!child && isIsolated(child) && !child.worktree.outcome && (await isThere(child));
-        };
-        if (!(await holdsWork())) continue;
-        const discarded = await discardWork(context, id);
-        if (discarded)
-          offers.push({ of, undo: () => offerUndo(discarded.message, discarded.undo, context.logger) });
-        if (await holdsWork()) return;
-      }
-    deleted = await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, async (child) => {
-      const now = context.known.child(child.id);
-      if (now && !isCleared(now))
-        throw new Refusal(
-          "wrong-status",
-          sentence('"{0}" is in the list again, so it wasn\'t deleted.', nameOf(now)),
-        );
-      await context.tasks.clear(child.id, { cancelRunning: true, deleteSession: true });
-      return child;
-    });
-  } finally {
-    // Those that stay: the user decided against the work of the next one, or something failed.
-    for (const { of, undo } of offers) if (!deleted.includes(of)) undo();
-  }
-}
-
-function pickCleared(
-  context: TaskContext,
-  argument: unknown,
-  selection: unknown,
-  title: string,
-): Promise<readonly Child[]> {
-  const none = vscode.l10n.t("No cleared tasks are selected.");
-  return pickChildren(context, argument, selection, { title, accepts: isCleared, none });
 }

@@ -20,6 +20,7 @@ const SHELL_START_MS = 2_000;
  */
 export async function connect(context: ServerContext, taskID: unknown): Promise<void> {
   const { folders, settings } = context;
+  if ((vscode.workspace.workspaceFolders?.length ?? 0) > 0) requireTrust();
   const inState = (kind: ConnectionState["kind"]): Folder | undefined =>
     folders.all.find(({ connector: { state } }) => state.kind === kind);
   const asked =

@@ -133,6 +133,7 @@ describe("the folders of the daemon", () => {
       () => calls.output("ses_1"),
       () => calls.cleanUpWorktree("name"),
       () => calls.listWorktrees(),
+      () => calls.undoBringBack("ses_1", { before: [], after: [] }),
     ])
       await assert.rejects(call(), { name: "Refusal", code: "unavailable" });
     close();
@@ -420,10 +421,17 @@ describe("the folders of the daemon", () => {
       }
 
       it("one keeps those of the window that had it open first, whatever other windows show", async () => {
-        await openWith(limited(2));
+        const first = await openWith(limited(2));
         const other = await openWith(limited(1));
         assert.equal(await limit(), 2);
         other.configure({ ...limited(1), watched: true });
+        assert.equal(await limit(), 2);
+        // A password that is entered in one window is stored for all.
+        for (const [window, taskCost] of [
+          [first, 2],
+          [other, 1],
+        ] as const)
+          window.configure({ ...limited(taskCost), password: "secret" });
         assert.equal(await limit(), 2);
       });
 

@@ -133,7 +133,10 @@ describe("the past times of tasks", () => {
     server.saveRecord = () => Promise.reject(new Error("Full."));
     server.reply(id, "once");
     await settled();
-    assert.deepEqual(window.log, [`Couldn't store that task ${shortID(id)} waited: Full.`]);
+    assert.deepEqual([...window.log].sort(), [
+      `Couldn't store how long task ${shortID(id)} waited: Full.`,
+      `Couldn't store that task ${shortID(id)} waited: Full.`,
+    ]);
     server.saveRecord = saveRecord;
     const other = await launch(window);
     server.ask(other);
@@ -141,7 +144,7 @@ describe("the past times of tasks", () => {
     await server.deleteSession(other);
     await settled();
     assert.equal(window.engine.get(other), undefined);
-    assert.deepEqual(window.log.slice(1), [`The session of task ${shortID(other)} is gone.`]);
+    assert.deepEqual(window.log.slice(2), [`The session of task ${shortID(other)} is gone.`]);
   });
 
   it("end with the task if it ends while it waits", async () => {
