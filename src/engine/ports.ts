@@ -278,4 +278,9 @@ export class ServerFailure extends UserFacingError {
   ) {
     super(text);
   }
+
+  /** Whether the same call may succeed later, without any other change. */
+  get isPassing(): boolean {
+    return this.reason === "unreachable" || this.status === 429 || (this.status ?? 0) >= 500;
+  }
 }

@@ -3,6 +3,7 @@ import { watchForStop, type AgentCall, type AgentPermissions } from "./agent-per
 import { isStored, type PromptSender } from "./arrival.ts";
 import type { BudgetUse } from "./budget-use.ts";
 import { messageOf, Refusal } from "./errors.ts";
+import type { Disposable } from "./event.ts";
 import { freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
 import type { Notices } from "./notices.ts";
@@ -16,6 +17,10 @@ import { shortID, waitingMessage, type Task } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import { transition } from "./transitions.ts";
 import type { TurnWatcher } from "./turns.ts";
+
+/** The first and the longest delay before a waiting message is sent again that couldn't be sent, in milliseconds. */
+const FIRST_RETRY_MS = 2_000;
+const LAST_RETRY_MS = 60_000;
 
 interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | "logger"> {
   readonly registry: TaskRegistry;
@@ -31,6 +36,9 @@ interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | 
 
 /** Sends follow-ups to tasks that have completed. */
 export class Resume {
+  private connected = false;
+  private readonly retries = new Set<Disposable>();
+
   constructor(private readonly parts: ResumeParts) {}
 
   /**
@@ -68,10 +76,10 @@ export class Resume {
   }
 
   /**
-   * Sends the message that waits for the end of a turn, if the task has completed. Never rejects: after a failure, the
-   * message waits for the next connect.
+   * Sends the message that waits for the end of a turn, if the task has completed. Never rejects: after a failure that may
+   * pass, it tries again ever later; after any other, the message waits for the next connect.
    */
-  async sendWaiting(entry: Entry): Promise<void> {
+  async sendWaiting(entry: Entry, delayMs = FIRST_RETRY_MS): Promise<void> {
     entry.isHeldBack = false;
     try {
       await entry.serial.run(async () => {
@@ -85,11 +93,29 @@ export class Resume {
       this.parts.logger.warn(
         `Couldn't send a message to task ${shortID(entry.record.id)}: ${messageOf(error)}`,
       );
+      if (this.connected && error instanceof ServerFailure && error.isPassing) this.retryIn(entry, delayMs);
     }
+  }
+
+  private retryIn(entry: Entry, delayMs: number): void {
+    const retry = this.parts.clock.after(delayMs, () => {
+      this.retries.delete(retry);
+      // It may have been sent meanwhile, for another reason.
+      if (entry.isHeldBack) void this.sendWaiting(entry, Math.min(2 * delayMs, LAST_RETRY_MS));
+    });
+    this.retries.add(retry);
+  }
+
+  /** The connection is lost. The next connect sends the messages that wait. */
+  disconnect(): void {
+    this.connected = false;
+    for (const retry of this.retries) retry.dispose();
+    this.retries.clear();
   }
 
   /** Sends all messages whose task completed while there was no connection. */
   async sendAllWaiting(): Promise<void> {
+    this.connected = true;
     const waiting = this.parts.registry.all().filter(({ record }) => waitingMessage(record) !== undefined);
     await Promise.all(waiting.map((entry) => this.sendWaiting(entry)));
   }

@@ -1,7 +1,11 @@
 import type { LimitUse } from "./limit.ts";
 import { ProgressTracker } from "./progress.ts";
+import { ServerFailure } from "./ports.ts";
 import type { AgentError, Prompt } from "./server-model.ts";
 import { isActive, isQueued, type TaskRecord } from "./task.ts";
+
+/** How long the start of a turn is repeated that the server can't take at the moment, in milliseconds. */
+const RESTARTING_MS = 60_000;
 
 /**
  * A prompt that this process sent and has not seen stored. The server accepts a prompt, then stores its message, then
@@ -103,6 +107,22 @@ export function turnAfter(
   if (next.kind === turn.kind) return turn;
   // The task left the queue; its prompt is unchanged.
   return { ...next, prompt: turn.prompt, nearLimit: turn.nearLimit };
+}
+
+/**
+ * Throws the error for which a turn wasn't started. A server that can't take the start at the moment has begun nothing,
+ * so that is repeated for a while.
+ * @param since since when the turn has been suspected to be dead, in milliseconds since 1970
+ */
+export function noteFailedStart(
+  { turn }: { readonly turn: RunningTurn | undefined },
+  since: number,
+  error: unknown,
+): never {
+  const isPassing = error instanceof ServerFailure && error.status !== undefined && error.isPassing;
+  if (turn?.suspicion && isPassing && turn.suspicion.since - since < RESTARTING_MS)
+    turn.suspicion = { ...turn.suspicion, since, restarted: false };
+  throw error;
 }
 
 /** The prompt of a task, if it was sent but not seen stored yet. */

@@ -125,7 +125,7 @@ export class Synchronizer implements Disposable {
 
   /** The connection is lost. Work that needs it pauses until the next {@link connect}. */
   disconnect(): void {
-    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue, transcripts } =
+    const { permissions, subagents, turns, guard, waits, notices, confirmed, queue, resume, transcripts } =
       this.parts;
     this.connected = false;
     this.attempt++;
@@ -137,6 +137,7 @@ export class Synchronizer implements Disposable {
     guard.disconnect();
     waits.disconnect();
     notices.disconnect();
+    resume.disconnect();
     confirmed.disconnect();
     transcripts.disconnect();
   }

@@ -3,7 +3,7 @@ import { messageOf } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { ServerFailure, type AgentServer, type Clock, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import { sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts";
+import { noteFailedStart, sentPrompt, type RunningTurn, type SentPrompt } from "./running-turn.ts";
 import { ABORTED, type AgentError, type ServerEvent } from "./server-model.ts";
 import type { TaskEvent } from "./transitions.ts";
 import { endOf, failed } from "./turn-end.ts";
@@ -269,7 +269,9 @@ export class TurnWatcher implements Disposable {
     if (entry.turn && turn.kind === "unanswered" && !suspicion?.restarted) {
       entry.turn.suspicion = { mark: kind, since: now, restarted: true };
       const { id, agent, model } = entry.record;
-      await this.server.prompt(id, { messageID: turn.asked, agent, model, parts: [] });
+      await this.server
+        .prompt(id, { messageID: turn.asked, agent, model, parts: [] })
+        .catch((error: unknown) => noteFailedStart(entry, suspicion?.since ?? now, error));
       this.noteIdle(entry, turn.at);
       return undefined;
     }

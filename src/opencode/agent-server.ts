@@ -286,7 +286,7 @@ export class OpenCodeAgentServer implements AgentServer {
   }
 
   private async readStatuses(): Promise<ReadonlyMap<string, SessionStatus>> {
-    const all = await this.everywhere((directory) => this.statusesIn(directory));
+    const all = await this.directories.everywhere((directory) => this.statusesIn(directory));
     return new Map(all.flatMap((some) => Object.entries(some)));
   }
 
@@ -308,7 +308,7 @@ export class OpenCodeAgentServer implements AgentServer {
     const list = { url: "/question" } satisfies api.QuestionListData;
     const [permissions, questions] = await Promise.all([
       this.permissionRequests(),
-      this.everywhere((directory) =>
+      this.directories.everywhere((directory) =>
         this.call("GET", inDirectory(list, directory), z.array(schemas.questionRequest)),
       ),
     ]);
@@ -321,7 +321,7 @@ export class OpenCodeAgentServer implements AgentServer {
    */
   private async permissionRequests(): Promise<readonly PermissionRequest[]> {
     const request = { url: "/permission" } satisfies api.PermissionListData;
-    await this.everywhere(async (directory) => {
+    await this.directories.everywhere(async (directory) => {
       const list = this.call("GET", inDirectory(request, directory), z.array(schemas.permissionRequest));
       try {
         const listed = await list;
@@ -366,11 +366,6 @@ export class OpenCodeAgentServer implements AgentServer {
       throw new ServerFailure(name, "refused", sentence("The worktree {0} no longer exists.", worktree));
     }
     this.directories.use(worktree);
-  }
-
-  /** Makes a call in the folder and in all worktrees in which something may be running. */
-  private everywhere<T>(make: (directory: string | undefined) => Promise<T>): Promise<readonly T[]> {
-    return Promise.all([undefined, ...this.directories.used()].map(make));
   }
 
   private async call<T>(method: Method, request: ServerRequest, schema: z.ZodMiniType<T>): Promise<T> {

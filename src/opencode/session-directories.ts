@@ -1,3 +1,4 @@
+import { ServerFailure } from "../engine/ports.ts";
 import type { Session, SessionEvent, SessionOwner } from "../engine/server-model.ts";
 import { isActive } from "../engine/task.ts";
 
@@ -50,6 +51,18 @@ export class SessionDirectories {
   of(sessionID: string): string | undefined {
     const directory = this.known.get(sessionID)?.directory;
     return this.folder === undefined || directory === this.folder ? undefined : directory;
+  }
+
+  /**
+   * Makes a call in the folder and in these worktrees. Nothing runs in one that the server refuses to load, such as for an
+   * invalid configuration.
+   */
+  async everywhere<T>(make: (directory: string | undefined) => Promise<T>): Promise<readonly T[]> {
+    const inWorktrees = this.used().map((directory) =>
+      make(directory).then((made): readonly T[] => [made], ifRefused),
+    );
+    const [inFolder, ...others] = await Promise.all([make(undefined), ...inWorktrees]);
+    return [inFolder, ...others.flat()] as readonly T[];
   }
 
   /** From now on, something may be running in this directory. */
@@ -146,6 +159,11 @@ export class SessionDirectories {
     if (parent && (isIsolated || parent.directory === session.directory)) return parent.isOurs;
     return !isIsolated && session.directory === this.folder;
   }
+}
+
+function ifRefused(error: unknown): readonly never[] {
+  if (error instanceof ServerFailure && error.status === 400) return [];
+  throw error;
 }
 
 function isIsolatedTask({ task }: Session): boolean {

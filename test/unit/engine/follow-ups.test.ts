@@ -347,6 +347,34 @@ describe("Follow-ups", () => {
       assert.deepEqual(await texts(id), ["Work.", "Then the docs."]);
     });
 
+    it("that couldn't be sent for a moment are sent again, ever later, as long as there is a connection", async () => {
+      const id = await launch();
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      const { prompt } = server;
+      let tries = 0;
+      server.prompt = async (sessionID, ...rest) => {
+        if (sessionID !== id) return prompt.call(server, sessionID, ...rest);
+        tries++;
+        throw new ServerFailure("POST", "refused", "Busy.", 503);
+      };
+      server.finish(id, "The answer.");
+      await settled();
+      assert.equal(tries, 1);
+      await clock.advance(2_000);
+      await clock.advance(4_000);
+      assert.equal(tries, 3);
+      window.engine.disconnect();
+      await clock.advance(120_000);
+      assert.equal(tries, 3);
+      await window.engine.connect();
+      await settled();
+      assert.equal(tries, 4);
+      server.prompt = prompt;
+      await clock.advance(2_000);
+      await settled();
+      assert.deepEqual(await texts(id), ["Work.", "Then the docs."]);
+    });
+
     it("don't count as running once their task is cleared", async () => {
       const [id, sibling] = [await launch(), await launch()];
       await window.engine.steer(id, "Then the docs.", { after: true });

@@ -410,6 +410,40 @@ describe("The watcher of turns", () => {
       assert.equal(watched.registry.get(ID)?.progress?.phase, "stalled");
     });
 
+    it("and starts a prompt again that the server couldn't take, for a minute", async () => {
+      watched.store(prompt());
+      await watched.connect();
+      const refused = (status: number) => async (): Promise<void> => {
+        tries++;
+        throw new ServerFailure("POST", "refused", "Busy.", status);
+      };
+      let tries = 0;
+      watched.server.prompt = refused(503);
+      await watched.clock.advance(2 * POLL_MS);
+      assert.equal(tries, 1);
+      await watched.clock.advance(20_000);
+      assert.ok(tries > 2, `${tries}`);
+      assert.equal(watched.ends.length, 0);
+      await watched.clock.advance(80_000);
+      assert.deepEqual(
+        watched.ends.slice(0, 1).map((end) => end.type === "turn-failed" && end.error.name),
+        ["NeverStarted"],
+      );
+    });
+
+    it("and starts none again that the server refuses for good", async () => {
+      watched.store(prompt());
+      await watched.connect();
+      let tries = 0;
+      watched.server.prompt = async () => {
+        tries++;
+        throw new ServerFailure("POST", "refused", "No such model.", 400);
+      };
+      await watched.clock.advance(20_000);
+      assert.equal(tries, 1);
+      assert.notEqual(watched.ends.length, 0);
+    });
+
     it("and doesn't take a working task for a dead one", async () => {
       watched.working().suspicion = { mark: "open", since: watched.start, restarted: false };
       watched.become(BUSY);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Session } from "../../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import { OpenCodeAgentServer } from "../../../src/opencode/agent-server.ts";
@@ -45,6 +46,19 @@ describe("the directories of sessions", () => {
 
   const ours = (...sessions: readonly Session[]): readonly string[] =>
     directories.ours(sessions).map(({ id }) => id);
+
+  it("a worktree that the server refuses to load has nothing, but any other failure counts", async () => {
+    directories.use(WORKTREE);
+    const at = (failing: string | undefined, status: number) =>
+      directories.everywhere(async (directory) => {
+        if (directory === failing) throw new ServerFailure("GET", "refused", "No.", status);
+        return directory ?? FOLDER;
+      });
+    assert.deepEqual(await at("/nowhere", 400), [FOLDER, WORKTREE]);
+    assert.deepEqual(await at(WORKTREE, 400), [FOLDER]);
+    await assert.rejects(at(WORKTREE, 500), { status: 500 });
+    await assert.rejects(at(undefined, 400), { status: 400 });
+  });
 
   it("the folder's sessions are those in it, its isolated tasks, and what was launched in their worktrees", () => {
     const listed = [
