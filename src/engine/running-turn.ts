@@ -47,6 +47,8 @@ interface TurnBase {
   suspicion: Suspicion | undefined;
   /** Whether its messages are about to be read. */
   isBeingRead: boolean;
+  /** Why they couldn't be read the last time, which is logged once. */
+  failedRead: string | undefined;
   /** Whether it is being stopped at a limit. */
   isBeingStopped: boolean;
   /** The limit that is nearly used. */
@@ -87,6 +89,7 @@ export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined
     lastError: undefined,
     suspicion: undefined,
     isBeingRead: false,
+    failedRead: undefined,
     isBeingStopped: false,
     nearLimit: undefined,
   };

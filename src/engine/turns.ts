@@ -200,14 +200,18 @@ export class TurnWatcher implements Disposable {
         const { record } = entry;
         if (!isActive(record) || entry.turn?.prompt.kind === "interrupted") return;
         const reading = await currentTurn(this.server, record);
+        turn.failedRead = undefined;
         const event = await this.interpret(entry, reading, source);
         // If the record has changed in the meantime, it takes precedence.
         if (event && entry.record === record) await this.ending.end(entry, event);
       })
       .catch((error: unknown) => {
+        const why = messageOf(error);
         if (error instanceof ServerFailure && error.reason === "not-found")
           this.registry.forget(entry.record.id);
-        else this.ports.logger.warn(`Couldn't read task ${shortID(entry.record.id)}: ${messageOf(error)}`);
+        else if (why !== turn.failedRead)
+          this.ports.logger.warn(`Couldn't read task ${shortID(entry.record.id)}: ${why}`);
+        turn.failedRead = why;
       });
   }
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Task } from "../../src/engine/task.ts";
 import {
   createSession,
@@ -10,6 +12,7 @@ import {
 } from "../support/engine.ts";
 import { keepingAborts, replacing } from "../support/mortal-server.ts";
 import { type OpenCodeServer } from "../support/opencode.ts";
+import { makeRepository } from "../support/repository.ts";
 import { script, type ScriptedModel, type ScriptStep } from "../support/scripted-model.ts";
 import { setUp } from "../support/set-up.ts";
 import { until } from "../support/wait.ts";
@@ -21,7 +24,7 @@ describe("tasks outlive windows, connections and servers", () => {
 
   const openEngine = setUp(async (start) => {
     model = await start.model();
-    server = await start.server({ model });
+    server = await start.server({ model, directory: makeRepository({ "a.txt": "a\n" }).directory });
   });
 
   beforeEach(async () => {
@@ -110,6 +113,34 @@ describe("tasks outlive windows, connections and servers", () => {
     assert.notEqual(again.id, lost);
     model.release("killed");
     assert.equal((await ended(window, again.id)).status, "completed");
+  });
+
+  it("a worktree whose configuration the restarted server refuses keeps no other task from being followed", async () => {
+    const window = await open();
+    const isolated = await window.engine.launch({
+      prompt: script([{ text: "begins", gate: "refused", gateAfterText: true }]),
+      agent: "general",
+      parentSessionID: parent,
+      launchedBy: "person",
+      isolation: "worktree",
+    });
+    await until("a begun answer", () => window.engine.get(isolated.id)?.progress?.phase === "streaming");
+    const configuration = join(isolated.worktree?.directory ?? assert.fail(), "opencode.json");
+    writeFileSync(configuration, "{ half written");
+    await server.kill();
+    await until("the loss of the connection", () => window.connection.state.kind !== "connected");
+    window.dispose();
+    await server.restart();
+    const after = await open();
+    const other = await launch(after, [{ text: "safe" }]);
+    await ended(after, other);
+    assert.equal((await after.engine.output(other)).result, "safe");
+    assert.equal(after.engine.get(isolated.id)?.status, "running");
+    rmSync(configuration);
+    await server.kill();
+    await server.restart();
+    assert.equal((await ended(after, isolated.id)).error?.name, "Interrupted");
+    model.release("refused");
   });
 
   it("a cancelled task whose turn began while no window was open is stopped by the next window", async () => {
