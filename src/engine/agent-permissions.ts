@@ -185,6 +185,16 @@ export class CallingAgent {
     ];
   }
 
+  /**
+   * Like {@link limits}, for a session in a worktree: that may have another configuration than the folder, in which an
+   * agent of this name is allowed more. Nothing of the folder's agent is relaxed.
+   */
+  limitsElsewhere(agent: string): Rules {
+    const limits = restrict(this.rules, NO_LIMITS);
+    const own = restrict(this.rulesOf(agent), [...NO_LIMITS, ...limits]);
+    return [...limits, ...own, ...this.limits(agent, [...limits, ...own])];
+  }
+
   /** The agents that, as OpenCode's own subagents of a session with these rules, would exceed the calling agent. */
   private tooStrong(own: Rules, present: Rules, limits: Rules): readonly string[] {
     // The only rules that a subagent's session inherits from its parent session.

@@ -142,9 +142,9 @@ export class Launcher {
     if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
       throw invalidArgument(sentence("The batch ID is longer than {0} characters.", BATCH_ID_LENGTH));
     const model = input.model ?? defaultModel;
-    const { agent, limits } = await this.chooseAgent(input, defaultAgent);
-    if (model) await catalog.checkModel(model);
     const place = await worktrees.placeFor(input);
+    const { agent, limits } = await this.chooseAgent(input, defaultAgent, place);
+    if (model) await catalog.checkModel(model);
     const inCall = input.launchedBy === "agent" ? input.prompt : undefined;
     const opening = input.fork && (await forks.open(input.fork, inCall, place.isInPlace));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
@@ -187,6 +187,7 @@ export class Launcher {
   private async chooseAgent(
     input: LaunchInput,
     defaultAgent: string | undefined,
+    { isIsolated }: Workplace,
   ): Promise<{ readonly agent: string; readonly limits: readonly PermissionRule[] }> {
     const { catalog, permissions } = this.parts;
     const { parentSessionID, parentMessageID, callingAgent, launchedBy, permitted } = input;
@@ -203,7 +204,7 @@ export class Launcher {
     const caller = await permissions.callingAgent(call);
     const { name } = await catalog.agent(input.agent ?? (await catalog.forTasks(defaultAgent)), launchedBy);
     caller.requireMayLaunch(name);
-    return { agent: name, limits: caller.limits(name) };
+    return { agent: name, limits: isIsolated ? caller.limitsElsewhere(name) : caller.limits(name) };
   }
 
   private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {

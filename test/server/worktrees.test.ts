@@ -236,6 +236,31 @@ describe("a task in a worktree", () => {
     assert.ok(!existsSync(join(repository.directory, "made.txt")));
   });
 
+  it("[PRM-1] asks for what the agent that launched it is asked for, though its worktree lacks that configuration", async () => {
+    const configured = makeRepository({ "a.txt": "a\n", ".gitignore": "opencode.json\n" });
+    configured.write("opencode.json", JSON.stringify({ permission: { bash: "ask" } }));
+    const there = inFolder(base, configured.directory);
+    const opened = await openAgentWindow(there, { settings: { maxDepth: 2 } });
+    try {
+      const calling = await createSession(there);
+      const args = {
+        prompt: script([run("touch made"), { text: "Done." }]),
+        agent: "general",
+        isolation: "worktree",
+      };
+      assert.match((await callTool(there, calling, "asyncagents_task", args)).text, /^Launched task/);
+      const [{ id } = assert.fail("There is no task")] = opened.engine.list(calling);
+      const [request] = await until("the request", () => {
+        const asked = opened.engine.pendingRequests(id);
+        return asked.length > 0 && asked;
+      });
+      assert.equal(request?.type === "permission" && request.permission, "bash");
+      await opened.engine.cancel(id);
+    } finally {
+      opened.dispose();
+    }
+  });
+
   it("is followed by an engine that connects while it runs", async () => {
     const { id } = await launch([{ gate: "later", text: "Done." }]);
     await model.waitForRequest(({ sessionID }) => sessionID === id);

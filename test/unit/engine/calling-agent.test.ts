@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type AgentCall, AgentPermissions, CallingAgent } from "../../../src/engine/agent-permissions.ts";
 import { AskFirst, messageOf } from "../../../src/engine/errors.ts";
+import { evaluate } from "../../../src/engine/permissions.ts";
 import type { AgentInfo, Message, PermissionRule, Session } from "../../../src/engine/server-model.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 
@@ -62,6 +63,20 @@ describe("An agent that launches others", () => {
     assert.throws(() => caller([...ALL, deny("task", "writer")], [], ["writer"]).requireMayLaunch("writer"), {
       code: "not-allowed",
     });
+  });
+
+  it("limits an agent in a worktree whatever the folder says of it, and relaxes nothing of that", () => {
+    const rules = [...ALL, ask("bash"), deny("webfetch")];
+    const alike = caller(rules, [agent("same", rules)]);
+    assert.deepEqual(alike.limits("same"), []);
+    assert.deepEqual(alike.limitsElsewhere("same"), [ask("bash"), deny("webfetch")]);
+    const strict = caller(rules, [agent("strict", [...ALL, deny("bash"), ask("edit")])]).limitsElsewhere(
+      "strict",
+    );
+    assert.deepEqual(
+      ["bash", "webfetch", "edit", "read"].map((name) => evaluate([...ALL, ...strict], name, "x")),
+      ["deny", "deny", "ask", "allow"],
+    );
   });
 
   it("limits an agent to its own rules, and one that is unknown as if it were allowed everything", () => {
