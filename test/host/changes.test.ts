@@ -8,7 +8,8 @@ import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { CHANGE_SCHEME, resourcePath, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
 import { showChanges } from "../../src/ui/changes/changes-view.ts";
 import type { ReviewContext } from "../../src/ui/commands/command.ts";
-import { compareChanges } from "../../src/ui/commands/review.ts";
+import { acceptChange, compareChanges } from "../../src/ui/commands/review.ts";
+import { AllChangesNode } from "../../src/ui/changes/changes-view.ts";
 import { ChildNode } from "../../src/ui/tree/items.ts";
 import { script } from "../support/script.ts";
 import { until } from "../support/wait.ts";
@@ -228,6 +229,30 @@ describe("changes in the extension host", () => {
       Object.assign(vscode.workspace, { asRelativePath, getWorkspaceFolder });
     }
     assert.deepEqual(told, ["No file was changed by more than one of these tasks."]);
+  });
+
+  it("accepts all changes as they are listed: what has changed since stays to be reviewed", async () => {
+    const ended: Task = { ...task, status: "completed" };
+    const [kept, old] = [change("kept.txt", absent, text("a\n")), change("again.txt", absent, text("b\n"))];
+    const now = [kept, { ...old, after: text("c\n") }, change("new.txt", absent, text("d\n"))];
+    const accepted: string[] = [];
+    const review = {
+      listedTaskID: ended.id,
+      listedChanges: () => [kept, old],
+      read: async () => ({ files: now, hasSnapshots: true }),
+      pending: async () => now.map((one) => ({ change: one })),
+      accept: (_: string, placed: readonly { readonly change: { readonly path: string } }[]) =>
+        accepted.push(...placed.map((one) => one.change.path)),
+      update: async () => undefined,
+    };
+    const there = { connector: { ensureConnected: async () => undefined } };
+    const context = {
+      known: { child: () => ended, children: () => [], folderOf: () => there },
+      folders: { of: () => there, opened: Promise.resolve(), all: [there], current: there },
+      review: async () => review,
+    } as unknown as ReviewContext;
+    await acceptChange(context, new AllChangesNode(ended.id));
+    assert.deepEqual(accepted, [kept.path]);
   });
 
   it("compares nothing, and says nothing, if reading the changes to compare is cancelled", async () => {

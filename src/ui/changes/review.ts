@@ -180,6 +180,11 @@ export class Review implements vscode.Disposable {
     return this.listed?.child.id;
   }
 
+  /** The changes of a task as they are listed. Undefined if those of another one are. */
+  listedChanges(taskID: string): readonly FileChange[] | undefined {
+    return taskID === this.listedTaskID ? this.view.nodes.map(({ change }) => change) : undefined;
+  }
+
   dispose(): void {
     this.disposables.dispose();
   }

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as vscode from "vscode";
 import type { Sentence } from "../../engine/sentence.ts";
 import type { FileChange, SessionChanges } from "../../engine/server-model.ts";
@@ -109,7 +110,12 @@ export async function acceptChange(context: ReviewContext, argument: unknown): P
 }
 
 async function acceptAll(context: ReviewContext, target: ChangedBy): Promise<void> {
-  const files = await pendingOf(context, target);
+  const listed = (await context.review()).listedChanges(target.child.id);
+  // What has changed since it was listed stays to be reviewed.
+  const files = (await pendingOf(context, target)).filter(
+    ({ path, after }) =>
+      !listed || listed.some((one) => one.path === path && isDeepStrictEqual(one.after, after)),
+  );
   await accept(context, target, files);
   showAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
 }
