@@ -1,4 +1,7 @@
+import { isAbsolute, relative, resolve } from "node:path";
 import type { BringBackPlan, PlannedFile, Versions } from "../engine/bring-back.ts";
+import { UserFacingError } from "../engine/errors.ts";
+import { sentence } from "../engine/sentence.ts";
 import { changedFiles } from "./changed-files.ts";
 import { askGit, git, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
@@ -28,6 +31,7 @@ export async function planBringBack(options: {
     requireOurs(worktree, folder, { name, signal }),
   ]);
   await requireNoRebase(repository);
+  requireSaved(repository.root, folder, unsaved);
   const { tree: agents } = await snapshot(worktree, { base, signal });
   // Git may ignore a file of the folder at such a path: it would be overwritten without a conflict, or count as deleted.
   const alsoIgnored = await changedPaths(root, base, agents, signal);
@@ -153,4 +157,18 @@ function inConflict({ conflict, mine, agents }: Conflicting): Pick<PlannedFile, 
 function foldersOf(path: string): string[] {
   const names = path.split("/").slice(0, -1);
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
+}
+
+/** What is not saved in the worktree itself would be lost with it. */
+function requireSaved(root: string, folder: string, unsaved: ReadonlyMap<string, string> = new Map()): void {
+  for (const path of unsaved.keys()) {
+    const below = relative(root, resolve(folder, path));
+    if (below.startsWith("..") || isAbsolute(below)) continue;
+    throw new UserFacingError(
+      sentence(
+        "{0} has unsaved changes in an editor. Save or discard them, then bring the work back again.",
+        below,
+      ),
+    );
+  }
 }

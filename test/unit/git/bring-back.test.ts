@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import type { BringBackPlan, PlannedFile } from "../../../src/engine/bring-back.ts";
 import { planBringBack } from "../../../src/git/bring-back.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
@@ -239,6 +239,17 @@ describe("Bringing back", () => {
     assert.equal(String(bytes), LINES.replace("two", "UNSAVED").replace("eight", "AGENT"));
     // What is on disk differs from that, so only the editor can apply it.
     await assert.rejects(take(planned, "merged"), /a\.txt has changed in the meantime/);
+  });
+
+  it("is refused while a file of the worktree has unsaved changes, which would be lost with it", async () => {
+    const { repository, worktree, plan } = await workOn(new ARepository().commit({ "sub/a.txt": LINES }));
+    writeFiles(worktree, { "sub/a.txt": LINES.replace("eight", "AGENT") });
+    const path = relative(repository.root, join(worktree, "sub/a.txt"));
+    await assert.rejects(
+      plan(new Map([[path, "MINE"]])),
+      /^[^:]*: sub\/a\.txt has unsaved changes in an editor\./,
+    );
+    assert.deepEqual(Object.keys(brief(await plan(new Map([["../elsewhere.txt", "MINE"]])))), ["sub/a.txt"]);
   });
 
   it("follows a file that one side renamed and the other changed", async () => {
