@@ -1,4 +1,4 @@
-import { formatDuration, worktreeText } from "../engine/notice-text.ts";
+import { formatDuration, framed, worktreeText } from "../engine/notice-text.ts";
 import type { PendingRequest } from "../engine/server-model.ts";
 import { isActive, type Progress, type Task, type ToolUse } from "../engine/task.ts";
 import type { TaskOutput } from "../engine/waiting.ts";
@@ -24,7 +24,7 @@ export function taskReport({ task, result, changes }: TaskOutput, id: string, co
     ...(conflicts ? [`Conflicts: ${conflicts}`] : []),
     ...(progress ? progressLines(progress, now) : []),
   ];
-  const rest = isActive(task) ? waitingText(task, id, context) : endText(task, result);
+  const rest = isActive(task) ? waitingText(task, id, context) : endText(task, id, result);
   const worktree = task.worktree && !isActive(task) ? [worktreeText(id, task.worktree, changes)] : [];
   return [facts.join("\n"), ...worktree, rest].join("\n\n");
 }
@@ -61,15 +61,15 @@ function requestText(request: PendingRequest): string {
 }
 
 /** @param result undefined if there is none to be read, empty if none was written */
-function endText({ status, error }: Task, result: string | undefined): string {
+function endText({ status, error }: Task, id: string, result: string | undefined): string {
   if (status === "completed") {
     if (result === undefined)
       return "Its answer can no longer be read: it was deleted from the task's session.";
-    return result === "" ? "It finished without writing an answer." : `Result:\n${result}`;
+    return result === "" ? "It finished without writing an answer." : `Result:\n${framed(id, result)}`;
   }
   const reason =
     status === "error"
-      ? `It failed (${error?.name ?? "unknown"}): ${error?.message ?? "no details"}`
+      ? `It failed (${error?.name ?? "unknown"}):\n${framed(id, error?.message ?? "no details")}`
       : "It was cancelled before it finished.";
-  return !result ? reason : `${reason}\n\nThe last that it wrote:\n${result}`;
+  return !result ? reason : `${reason}\n\nThe last that it wrote:\n${framed(id, result)}`;
 }

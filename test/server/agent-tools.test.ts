@@ -340,8 +340,8 @@ You will be notified in this conversation when it ends. Until then go on with wo
       release("Three");
       release("Four");
       const results = (await wait.ended()).map((call) => heard(call));
-      assert.match(results[0] ?? "", /Result:\nResult of Three\.$/);
-      assert.match(results[1] ?? "", /Result:\nResult of Four\.$/);
+      assert.match(results[0] ?? "", /Result:\n<.+>\nResult of Three\.\n/);
+      assert.match(results[1] ?? "", /Result:\n<.+>\nResult of Four\.\n/);
 
       assert.match(
         await hear("asyncagents_clear", { batch_id: "docs" }),
@@ -409,7 +409,7 @@ Duration: …
 Tool calls: 0
 
 Result:
-Result of Work.`),
+${framed(id, "Result of Work.")}`),
       );
       assert.equal(second, first);
       const { retrievedAt } = get(id);
@@ -440,8 +440,8 @@ Result of Work.`),
       );
       assert.deepEqual(waited, looked);
       const [completed = "", failed = "", cancelled = ""] = waited;
-      assert.match(completed, /\nStatus: completed\n[\s\S]*\n\nResult:\nResult of Good\.$/);
-      assert.match(failed, /\nStatus: error\n[\s\S]*\n\nIt failed \(\w+\): .*No more credit\./);
+      assert.match(completed, /\nStatus: completed\n[\s\S]*\n\nResult:\n<.+>\nResult of Good\.\n/);
+      assert.match(failed, /\nStatus: error\n[\s\S]*\n\nIt failed \(\w+\):\n<.+>\n.*No more credit\./);
       assert.match(cancelled, /\nStatus: cancelled\n[\s\S]*\n\nIt was cancelled before it finished\.$/);
       for (const [index, id] of [good, bad, gone].entries())
         assert.deepEqual(calls[index]?.metadata[RESULT_MARK], { taskID: id, endedAt: get(id).endedAt });
@@ -481,7 +481,7 @@ Result of Work.`),
       assert.deepEqual(sorted(delays.filter((delay) => delay > 1_000)), sorted(rests));
       release("Work");
       const answers = (await turn.ended()).map((call) => heard(call));
-      for (const answer of answers.slice(0, 5)) assert.match(answer, /Result of Work\.$/);
+      for (const answer of answers.slice(0, 5)) assert.match(answer, /Result of Work\.\n/);
       assert.deepEqual(answers.slice(5), [
         "The timeout must be a number of seconds from 0 to 600.",
         'The parameter "timeout" must be a number of seconds from 0 to 600.',
@@ -555,7 +555,7 @@ You will be notified in this conversation when it ends. Until then go on with wo
       release("Second.");
       const [call] = await turn.ended();
       assert.ok(call);
-      assert.match(heard(call), /\nStatus: completed\n[\s\S]*\n\nResult:\nSecond\.$/);
+      assert.match(heard(call), /\nStatus: completed\n[\s\S]*\n\nResult:\n<.+>\nSecond\.\n/);
       await until("no need of a notice", () => get(id).notice.state === "skipped");
       assert.equal((await notices(server, parent)).length, 1);
 
@@ -730,7 +730,7 @@ Use asyncagents_output tools to see agent responses.`,
     it("a task that ended before the wait began is notified once, and the wait returns its result", async () => {
       const [id] = await launch("Work");
       await finishAndTell(id);
-      assert.match(await hear("asyncagents_output", { task_id: id, block: true }), /Result of Work\.$/);
+      assert.match(await hear("asyncagents_output", { task_id: id, block: true }), /Result of Work\.\n/);
       assert.equal((await notices(server, parent)).length, 1);
     });
 
@@ -742,7 +742,7 @@ Use asyncagents_output tools to see agent responses.`,
         const received = async (turn: ScriptedTurn, id: string): Promise<void> => {
           const [call] = await turn.ended();
           assert.ok(call);
-          assert.match(heard(call), new RegExp(`Result of ${get(id).description}\\.$`));
+          assert.match(heard(call), new RegExp(`Result of ${get(id).description}\\.\n`));
         };
 
         const whileWritten = await start("While the call is written");
@@ -901,8 +901,8 @@ Use asyncagents_output tools to see agent responses.`,
       await until("the calls again", () => window.calls.length === 2);
       release("After");
       const calls = (await turn.ended()).map((call) => heard(call));
-      assert.match(calls[0] ?? "", /Result of During\.$/);
-      assert.match(calls[1] ?? "", /Result of After\.$/);
+      assert.match(calls[0] ?? "", /Result of During\.\n/);
+      assert.match(calls[1] ?? "", /Result of After\.\n/);
       await spared(during, after);
     });
 
@@ -925,7 +925,7 @@ Use asyncagents_output tools to see agent responses.`,
         const [answer] = await turn.ended();
         assert.ok(answer);
         const text = heard(answer);
-        assert.match(text, /Result of Work\.$/, `killed before call ${call}: ${text}`);
+        assert.match(text, /Result of Work\.\n/, `killed before call ${call}: ${text}`);
         await spared(id);
         window.dispose();
       }
