@@ -102,7 +102,7 @@ export function batchIsFull(batchID: string, { limit, measure, used, amount }: L
   return new Refusal(
     "over-budget",
     sentence(
-      "Batch {0} has used {1} of its limit of {2} ({3}). Increase the limit, or launch the task in another batch.",
+      "Batch {0} has used {1} of its limit of {2} ({3}). The user can increase the limit.",
       batchID,
       amountText(measure, used),
       amountText(measure, amount),
@@ -118,11 +118,11 @@ export function hasNoRoom(taskID: string, { limit, scope, measure, used, amount 
     "over-budget",
     scope === "task"
       ? sentence(
-          "Task {0} has used {1} of its limit of {2} ({3}). Increase the limit to resume the task, or launch a new one.",
+          "Task {0} has used {1} of its limit of {2} ({3}). The user can increase the limit.",
           ...facts,
         )
       : sentence(
-          "The batch of task {0} has used {1} of its limit of {2} ({3}). Increase the limit to resume the task, or launch a new one.",
+          "The batch of task {0} has used {1} of its limit of {2} ({3}). The user can increase the limit.",
           ...facts,
         ),
   );

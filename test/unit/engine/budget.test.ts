@@ -123,11 +123,11 @@ describe("a budget", () => {
       task: "has used 1,200 tokens of its limit of 1,000 tokens (asyncagents.budget.taskTokens)",
       batch: "has used 2.3 minutes of its limit of 0.5 minutes (asyncagents.budget.batchMinutes)",
     };
-    const remedy = "Increase the limit to resume the task, or launch a new one.";
+    const remedy = "The user can increase the limit.";
     assert.deepEqual(texts, [
       `Task 567890 ${use.task}. ${remedy}`,
       `The batch of task 567890 ${use.batch}. ${remedy}`,
-      `Batch names ${use.batch}. Increase the limit, or launch the task in another batch.`,
+      `Batch names ${use.batch}. The user can increase the limit.`,
       "Subagent 567890 has used 1,200 tokens of the limit of 1,000 tokens (asyncagents.budget.taskTokens) and would be stopped as a task. Increase the limit, or adopt the subagent when it has finished.",
     ]);
   });
