@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { DaemonFiles } from "../rpc/daemon-files.ts";
+import { type DaemonEntry, DaemonFiles } from "../rpc/daemon-files.ts";
 import { mayBeLiving, signalGroup } from "../state/processes.ts";
 import { reopenFolder } from "./reopen-folder.ts";
 
@@ -27,10 +27,16 @@ export async function guardServer(stateFolder: string, graceMs: number, director
   // Counted in timer ticks, which pause while the machine sleeps.
   let aloneMs = 0;
 
+  /** The daemon that was running at the last look. Its file may be deleted or replaced while it runs. */
+  let seen: DaemonEntry | undefined;
   /** The token of the running daemon. Undefined if there is none. */
   const living = async (): Promise<string | undefined> => {
-    const entry = await files.read();
-    return entry && (await mayBeLiving(entry)) ? entry.token : undefined;
+    for (const entry of [await files.read(), seen]) {
+      if (!entry || !(await mayBeLiving(entry))) continue;
+      seen = entry;
+      return entry.token;
+    }
+    return undefined;
   };
   const reopen = async (): Promise<void> => {
     let haveAll = true;

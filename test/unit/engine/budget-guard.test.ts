@@ -576,7 +576,7 @@ describe("the budget guard", () => {
     await assert.rejects(window.engine.resume(id, "More."), {
       code: "over-budget",
       message:
-        /has used \$0\.90 of its limit of \$0\.90 \(asyncagents\.budget\.taskCost\)\. Increase the limit/,
+        /has used \$0\.90 of its limit of \$0\.90 \(asyncagents\.budget\.taskCost\)\. The user can increase the limit\.$/,
     });
     assert.equal(outcome(window, id), "completed");
     await change(window, { taskCost: 1 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { realpathSync } from "node:fs";
+import { realpathSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer } from "../../../src/rpc/answering-wire.ts";
 import { writeEntry } from "../../../src/rpc/daemon-entry.ts";
@@ -53,6 +53,13 @@ describe("A server of the extension", () => {
   it("stays while its daemon is running, also if it is unknown when that was started", async () => {
     for (const processStart of [await startOf(process.pid), undefined])
       assert.deepEqual(await exitOf(await guardedNextTo(processStart)), [42, null]);
+  });
+
+  it("stays while its daemon is running, though what that wrote about itself is deleted", async () => {
+    const server = await guardedNextTo(await startOf(process.pid));
+    await once(server.stdout, "data");
+    rmSync(stateFolder, { recursive: true });
+    assert.deepEqual(await exitOf(server), [42, null]);
   });
 
   it("ends itself if the process of its daemon is another one by now", async function () {
