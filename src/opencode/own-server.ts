@@ -1,5 +1,5 @@
 import { ConnectionError, type ConnectionFailure } from "../engine/connection.ts";
-import { textOf } from "../engine/errors.ts";
+import { messageOf, textOf } from "../engine/errors.ts";
 import { Emitter, type Disposable, logged } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import { english } from "../engine/sentence.ts";
@@ -132,7 +132,18 @@ export class OwnServer {
     const { program } = this.options;
     let running = joined;
     for (let crashes: number[] = []; ; running = undefined) {
-      const run = running ?? (program && (await this.start(program)));
+      let run: ServerProcess | undefined;
+      try {
+        run = running ?? (program && (await this.start(program)));
+      } catch (error) {
+        // What made the server crash, such as too little memory, can keep it from starting for a moment as well.
+        const isRestart = crashes.length > 0;
+        crashes = this.withCrash(crashes);
+        if (!isRestart || crashes.length > MAX_CRASHES || signal.aborted) throw error;
+        this.options.logger.warn(`Couldn't start the OpenCode server again: ${messageOf(error)}`);
+        await this.pauseAfter(crashes);
+        continue;
+      }
       if (!run) return void (this.isGone = true);
       this.run = run;
       this.changes.fire();
@@ -140,14 +151,19 @@ export class OwnServer {
       this.run = undefined;
       if (how === undefined) return run.stop();
       if (this.isLeft) return;
-      const { clock, logger } = this.options;
-      logger.warn(`The OpenCode server ended unexpectedly (${english(how)}).`);
+      this.options.logger.warn(`The OpenCode server ended unexpectedly (${english(how)}).`);
       await run.forget();
-      crashes = [...crashes.filter((at) => at > clock.now() - CRASH_WINDOW_MS), clock.now()];
+      crashes = this.withCrash(crashes);
       if (crashes.length > MAX_CRASHES)
         throw new ConnectionError(failures.gaveUp(crashes.length, await run.output()));
-      await this.pause(FIRST_RESTART_DELAY_MS * 2 ** (crashes.length - 1));
+      await this.pauseAfter(crashes);
     }
+  }
+
+  /** The times of the latest crashes, with that of one now. */
+  private withCrash(crashes: readonly number[]): number[] {
+    const now = this.options.clock.now();
+    return [...crashes.filter((at) => at > now - CRASH_WINDOW_MS), now];
   }
 
   private async start(program: ServerProgram): Promise<ServerProcess> {
@@ -158,7 +174,8 @@ export class OwnServer {
     return run;
   }
 
-  private pause(ms: number): Promise<void> {
+  private pauseAfter({ length }: readonly number[]): Promise<void> {
+    const ms = FIRST_RESTART_DELAY_MS * 2 ** (length - 1);
     const pause = new Promise<void>((resolve) => this.options.clock.after(ms, resolve));
     return unlessCancelled(pause, this.ending.signal);
   }

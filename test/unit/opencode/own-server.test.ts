@@ -51,6 +51,19 @@ describe("A server of the daemon", () => {
     assert.equal(existsSync(join(folder, "state")), false, "no start was tried");
   });
 
+  it("is started again several times if it can't be started at once after a crash, and then given up", async () => {
+    const running = server.attach().running(new AbortController().signal);
+    await running;
+    crash("exit code 7");
+    // The executable is missing each time.
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      await until("the pause", () => clock.pending === 1);
+      assert.equal(server["failure"], undefined, `attempt ${attempt}`);
+      clock.advance(60_000 / 5);
+    }
+    await until("the end", () => server["failure"]);
+  });
+
   it("keeps nothing of those who have asked for it", async () => {
     const attachment = server.attach();
     const { signal } = new AbortController();
