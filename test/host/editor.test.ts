@@ -93,6 +93,30 @@ describe("launching on the editor's content from code", () => {
     }
   });
 
+  it("says that unsaved changes aren't part of a diff", async () => {
+    const { getExtension } = vscode.extensions;
+    const repository = {
+      state: { mergeChanges: [], indexChanges: [], workingTreeChanges: [{ uri: at("sum.py"), status: 5 }] },
+      diffWith: async () => "-line_1 = 0\n+line_1 = 1\n",
+    };
+    const git = {
+      activate: async () => ({
+        getAPI: () => ({ repositories: [repository], getRepository: () => repository }),
+      }),
+    };
+    Object.assign(vscode.extensions, { getExtension: () => git });
+    try {
+      assert.equal((await changeSubject([], [])).note, undefined);
+      const editor = await vscode.window.showTextDocument(at("sum.py"));
+      await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "unsaved = 1\n"));
+      const { note, text } = await changeSubject([], []);
+      assert.equal(note, "Unsaved changes aren't part of the diff.");
+      assert.doesNotMatch(text, /unsaved = 1/);
+    } finally {
+      Object.assign(vscode.extensions, { getExtension });
+    }
+  });
+
   it("sends a selection as its lines, and quotes part of a line", async () => {
     const place = new vscode.Location(at("sum.py"), new vscode.Range(2, 0, 4, 0));
     const text = await told(await launchOn("selection", { prompt: "Explain." }, place));

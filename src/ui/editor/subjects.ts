@@ -250,17 +250,21 @@ export async function changeSubject(
 async function readChanges(
   repository: GitRepository,
   uris: readonly vscode.Uri[],
-): Promise<Pick<Subject, "text" | "files"> | undefined> {
+): Promise<Pick<Subject, "text" | "files" | "note"> | undefined> {
   const added = new Set(
     changesOf(repository).flatMap(({ uri, status }) => (status === INDEX_ADDED ? uri.toString() : [])),
   );
   const diffs: string[] = [];
+  let note: string | undefined;
   const untracked: vscode.Uri[] = [];
   let length = 0;
   for (const uri of uris) {
     const diff = added.has(uri.toString()) ? "" : ((await diffOf(repository, uri)) ?? "");
     if (diff === "") untracked.push(uri);
-    else diffs.push(diff.replace(/\n*$/, "\n"));
+    else {
+      diffs.push(diff.replace(/\n*$/, "\n"));
+      if (openDocument(uri)?.isDirty) note = vscode.l10n.t("Unsaved changes aren't part of the diff.");
+    }
     length += diff.length;
     if (length > QUOTE_LENGTH) return undefined;
   }
@@ -269,7 +273,7 @@ async function readChanges(
     ...(diffs.length > 0 ? [`The changes since the last commit:\n\n${fenced(diffs.join(""), "diff")}`] : []),
     ...(files.length > 0 ? [`New, not committed yet:\n${files.map(({ text }) => text).join("\n")}`] : []),
   ];
-  return { text: texts.join("\n\n"), files: files.flatMap((file) => file.files) };
+  return { text: texts.join("\n\n"), files: files.flatMap((file) => file.files), note };
 }
 
 /** The text of a new file; a file that agents can't read is only named. */
