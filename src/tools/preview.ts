@@ -83,12 +83,15 @@ function launchQuestion(input: ToolInput, context: TargetContext): CallQuestion 
   const [resumed, steered] = [input.id("resume"), input.id("send_to")];
   const reference = resumed ?? steered;
   const [description, agent, model] = [input.text("description"), input.text("agent"), input.text("model")];
+  const isolation = input.text("isolation");
   const facts = [
     reference !== undefined && sentence("Task: {0}", nameOf(reference, context)),
-    description !== undefined && line(description),
+    description !== undefined && sentence("Name: {0}", line(description)),
     agent !== undefined && sentence("Agent: {0}", line(agent)),
     model !== undefined && sentence("Model: {0}", line(model)),
     input.flag("fork") && sentence("The task inherits the conversation of the active session."),
+    isolation === "worktree" && sentence("Works in a worktree of its own."),
+    isolation === "folder" && sentence("Works in the folder itself."),
   ];
   const prompt = input.text("prompt") ?? "";
   const isCut = prompt.length > PROMPT_EXCERPT;

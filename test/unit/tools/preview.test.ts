@@ -53,19 +53,36 @@ describe("what a call of a tool would do", () => {
 
   it("is a launch with its agent, its model and the beginning of its prompt", () => {
     const prompt = `Fix it.\n${"x".repeat(2_000)}`;
-    const input = { prompt, description: "Fix\nthe lexer", agent: "build", model: "local/fast", fork: true };
+    const input = {
+      prompt,
+      description: "Fix\nthe lexer",
+      agent: "build",
+      model: "local/fast",
+      fork: true,
+      isolation: "folder",
+    };
     assert.deepEqual(asked("task", input), {
       title: "Launch a background task?",
       facts: [
-        "Fix the lexer",
+        "Name: Fix the lexer",
         "Agent: build",
         "Model: local/fast",
         "The task inherits the conversation of the active session.",
+        "Works in the folder itself.",
       ],
       notes: ["… the prompt has 2008 characters in total."],
       prompt: prompt.slice(0, 1_000),
       tasks: [],
     });
+  });
+
+  it("takes no description for the name of an agent", () => {
+    const { facts } = asked("task", {
+      prompt: "Fix it.",
+      description: "Agent: explore",
+      isolation: "worktree",
+    });
+    assert.deepEqual(facts, ["Name: Agent: explore", "Works in a worktree of its own."]);
   });
 
   it("shows no half of a character at the end of a long prompt", () => {
