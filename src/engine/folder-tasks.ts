@@ -91,6 +91,14 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
     return isRunning(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
   }
 
+  /** The same of a task or subagent and of all that runs below it. */
+  requestsUnder(id: string): readonly R[] {
+    const top = this.childNamed(id).id;
+    const isUnder = (child: Child | undefined): boolean =>
+      child !== undefined && (child.id === top || isUnder(this.child(child.parentSessionID)));
+    return this.openRequests().flatMap(({ request, child }) => (isUnder(child) ? request : []));
+  }
+
   /** The sessions of a parent whose task record cannot be used. */
   unreadable(parentSessionID: string): readonly UnreadableTask[] {
     return this.sessionTree

@@ -143,6 +143,23 @@ describe("asyncagents_output", () => {
     );
   });
 
+  it("says that a task waits for a permission that its subagent asks for", async () => {
+    const { id } = await window.launch();
+    const below = await window.server.createSession({ title: "Look", parentID: id, agent: "general" });
+    await window.server.prompt(below.id, {
+      messageID: "msg_look",
+      agent: "general",
+      parts: [{ text: "Look." }],
+    });
+    window.server.begin(below.id);
+    window.server.ask(below.id, "bash");
+    const text = await window.text("output", { task_id: id });
+    assert.match(
+      text,
+      /is waiting for the user to answer in VS Code: it asks for the permission bash \(\*\)\./,
+    );
+  });
+
   it("says that a task waits for an answer, and to which question", async () => {
     const { id } = await window.launch();
     const request: QuestionRequest = {
