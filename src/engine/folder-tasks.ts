@@ -85,14 +85,8 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
     });
   }
 
-  /** The permissions and questions that a task or subagent waits for, the oldest first. */
+  /** The permissions and questions for which a task or subagent waits, or what runs below it; the oldest first. */
   pendingRequests(id: string): readonly R[] {
-    const child = this.childNamed(id);
-    return isRunning(child) ? this.requests.filter(({ sessionID }) => sessionID === child.id) : [];
-  }
-
-  /** The same of a task or subagent and of all that runs below it. */
-  requestsUnder(id: string): readonly R[] {
     const top = this.childNamed(id).id;
     const isUnder = (child: Child | undefined): boolean =>
       child !== undefined && (child.id === top || isUnder(this.child(child.parentSessionID)));

@@ -42,7 +42,7 @@ function toolUse({ tool, title = "", status }: ToolUse): string {
 }
 
 function waitingText(task: Task, id: string, context: ToolContext): string {
-  const [request] = context.known.requestsUnder(task.id);
+  const [request] = context.known.pendingRequests(task.id);
   if (request)
     return `It is waiting for the user to answer in VS Code: ${requestText(request)} Only the user can: tell them, and do not poll.`;
   const advice = adviceMeanwhile(task, id, context);
