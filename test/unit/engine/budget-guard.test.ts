@@ -745,7 +745,10 @@ describe("the budget guard", () => {
       0,
     );
     assert.equal(outcome(window, other), "running");
-    await assert.rejects(launch(window, { batchID }), { code: "over-budget", message: /The user can increase the limit\.$/ });
+    await assert.rejects(launch(window, { batchID }), {
+      code: "over-budget",
+      message: /The user can increase the limit\.$/,
+    });
     await assert.rejects(window.engine.retry(queued), { code: "over-budget" });
   });
 
