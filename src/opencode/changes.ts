@@ -58,7 +58,7 @@ export async function sessionChanges(
   const form = asked.ignoresCase ? ignoringCase() : normalize;
   const source: TurnSource = {
     sessions: () => (sessions ??= asked.sessions()),
-    statuses: asked.statuses,
+    statuses: () => asked.statuses(),
     turns: async (id, since, limit) => turnsOf(await asked.messages(id, limit), since, form),
   };
   const turns = await source.turns(sessionID, since);

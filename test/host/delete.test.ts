@@ -141,7 +141,7 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     vscode.window.showWarningMessage = (async () => {
       task = { ...task, clearedAt: undefined };
       return "Delete";
-    }) as never;
+    });
     const logger = { error: () => undefined };
     try {
       await deleteTask({ ...context, logger } as unknown as TaskContext, task.id, undefined).catch(
@@ -216,7 +216,7 @@ describe("clearing running tasks", () => {
       const other = tasks.get("ses_1") ?? assert.fail();
       tasks.set("ses_1", { ...other, status: "resumed" });
       return asked.length === 1 ? "Cancel and Clear" : undefined;
-    }) as never;
+    });
     const rows = [...tasks.keys()].map((id) => new ChildNode(id));
     await clear(context, rows[0], rows);
     assert.deepEqual(asked, [
