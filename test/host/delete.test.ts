@@ -138,10 +138,10 @@ describe("deleting a cleared task that holds work in a worktree", () => {
     const { showErrorMessage } = vscode.window;
     const told: string[] = [];
     Object.assign(vscode.window, { showErrorMessage: async (text: string) => void told.push(text) });
-    vscode.window.showWarningMessage = (async () => {
+    vscode.window.showWarningMessage = async () => {
       task = { ...task, clearedAt: undefined };
       return "Delete";
-    });
+    };
     const logger = { error: () => undefined };
     try {
       await deleteTask({ ...context, logger } as unknown as TaskContext, task.id, undefined).catch(
@@ -211,12 +211,12 @@ describe("clearing running tasks", () => {
       tasks: { clear: async (id: string) => void cleared.push(id) },
     } as unknown as TaskContext;
     const asked: string[] = [];
-    vscode.window.showWarningMessage = (async (text: string) => {
+    vscode.window.showWarningMessage = async (text: string) => {
       asked.push(text);
       const other = tasks.get("ses_1") ?? assert.fail();
       tasks.set("ses_1", { ...other, status: "resumed" });
       return asked.length === 1 ? "Cancel and Clear" : undefined;
-    });
+    };
     const rows = [...tasks.keys()].map((id) => new ChildNode(id));
     await clear(context, rows[0], rows);
     assert.deepEqual(asked, [
