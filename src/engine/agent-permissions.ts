@@ -68,9 +68,10 @@ export class AgentPermissions {
    * Restricts a task to what the agent that makes a call is allowed, whatever the task was allowed before. For the next
    * turn: OpenCode reads a session's rules when a turn begins.
    * @param session the task's session, as it is on the server
+   * @param isElsewhere whether it works in a worktree
    */
-  async limitToCaller(session: Session, agent: string, call: AgentCall): Promise<void> {
-    const limits = await this.missingLimits(session, agent, call);
+  async limitToCaller(session: Session, agent: string, call: AgentCall, isElsewhere = false): Promise<void> {
+    const limits = await this.missingLimits(session, agent, call, isElsewhere);
     if (limits.length > 0) this.registry.applySession(await this.server.restrict(session.id, limits));
   }
 
@@ -91,11 +92,17 @@ export class AgentPermissions {
   }
 
   /** The rules without which a task would be allowed more than the agent that makes a call. */
-  private async missingLimits({ permission }: Session, agent: string, call: AgentCall): Promise<Rules> {
+  private async missingLimits(
+    { permission }: Session,
+    agent: string,
+    call: AgentCall,
+    isElsewhere = false,
+  ): Promise<Rules> {
     const caller = await this.callingAgent(call);
     caller.requireMayLaunch(agent);
     // What can't be understood may allow everything.
-    return caller.limits(agent, permission ?? NO_LIMITS);
+    const present = permission ?? NO_LIMITS;
+    return isElsewhere ? caller.limitsElsewhere(agent, present) : caller.limits(agent, present);
   }
 
   private async session(id: string): Promise<Session | undefined> {
@@ -189,10 +196,11 @@ export class CallingAgent {
    * Like {@link limits}, for a session in a worktree: that may have another configuration than the folder, in which an
    * agent of this name is allowed more. Nothing of the folder's agent is relaxed.
    */
-  limitsElsewhere(agent: string): Rules {
-    const limits = restrict(this.rules, NO_LIMITS);
-    const own = restrict(this.rulesOf(agent), [...NO_LIMITS, ...limits]);
-    return [...limits, ...own, ...this.limits(agent, [...limits, ...own])];
+  limitsElsewhere(agent: string, present: Rules = []): Rules {
+    const limits = restrict(this.rules, [...NO_LIMITS, ...present]);
+    const known = [...this.rulesOf(agent), ...present];
+    const kept = restrict(known, [...known, ...limits]);
+    return [...limits, ...kept, ...this.limits(agent, [...present, ...limits, ...kept])];
   }
 
   /** The agents that, as OpenCode's own subagents of a session with these rules, would exceed the calling agent. */

@@ -88,8 +88,13 @@ export abstract class FolderTasks<S extends MirroredSession, R extends RequestRe
   /** The permissions and questions for which a task or subagent waits, or what runs below it; the oldest first. */
   pendingRequests(id: string): readonly R[] {
     const top = this.childNamed(id).id;
-    const isUnder = (child: Child | undefined): boolean =>
-      child !== undefined && (child.id === top || isUnder(this.child(child.parentSessionID)));
+    const isUnder = (child: Child): boolean => {
+      // Broken metadata can make a session its own ancestor.
+      const seen = new Set<string>();
+      let at: Child | undefined = child;
+      for (; at && at.id !== top && !seen.has(at.id); at = this.child(at.parentSessionID)) seen.add(at.id);
+      return at?.id === top;
+    };
     return this.openRequests().flatMap(({ request, child }) => (isUnder(child) ? request : []));
   }
 

@@ -142,9 +142,10 @@ export class Launcher {
     if ((input.batchID?.length ?? 0) > BATCH_ID_LENGTH)
       throw invalidArgument(sentence("The batch ID is longer than {0} characters.", BATCH_ID_LENGTH));
     const model = input.model ?? defaultModel;
-    const place = await worktrees.placeFor(input);
-    const { agent, limits } = await this.chooseAgent(input, defaultAgent, place);
+    const { agent, limitsAt } = await this.chooseAgent(input, defaultAgent);
     if (model) await catalog.checkModel(model);
+    const place = await worktrees.placeFor(input);
+    const limits = limitsAt(place);
     const inCall = input.launchedBy === "agent" ? input.prompt : undefined;
     const opening = input.fork && (await forks.open(input.fork, inCall, place.isInPlace));
     const parentMessageID = input.parentMessageID ?? (await this.newestMessageID(input.parentSessionID));
@@ -187,13 +188,12 @@ export class Launcher {
   private async chooseAgent(
     input: LaunchInput,
     defaultAgent: string | undefined,
-    { isIsolated }: Workplace,
-  ): Promise<{ readonly agent: string; readonly limits: readonly PermissionRule[] }> {
+  ): Promise<{ readonly agent: string; readonly limitsAt: (place: Workplace) => readonly PermissionRule[] }> {
     const { catalog, permissions } = this.parts;
     const { parentSessionID, parentMessageID, callingAgent, launchedBy, permitted } = input;
     if (launchedBy === "person") {
       const { name } = await catalog.agent(input.agent ?? defaultAgent, launchedBy);
-      return { agent: name, limits: [] };
+      return { agent: name, limitsAt: () => [] };
     }
     const call = {
       sessionID: parentSessionID,
@@ -204,7 +204,9 @@ export class Launcher {
     const caller = await permissions.callingAgent(call);
     const { name } = await catalog.agent(input.agent ?? (await catalog.forTasks(defaultAgent)), launchedBy);
     caller.requireMayLaunch(name);
-    return { agent: name, limits: isIsolated ? caller.limitsElsewhere(name) : caller.limits(name) };
+    const limitsAt = ({ isIsolated, worktree }: Workplace): readonly PermissionRule[] =>
+      isIsolated || worktree ? caller.limitsElsewhere(name) : caller.limits(name);
+    return { agent: name, limitsAt };
   }
 
   private async createTask(input: LaunchInput, settled: Settled): Promise<Entry> {

@@ -114,7 +114,7 @@ export function createParts(ports: EnginePorts) {
       // Every end frees a slot, and after the last one polling can stop.
       queue.pump();
       turns.watch();
-      // A message whose sending just failed waits for the next connect.
+      // A message whose sending just failed is sent again later.
       if (!after || waitingMessage(after) === undefined || isTakenBack(before, after)) return;
       // While disconnected, another engine may have ended the turn and be sending it; if not, the next connect does.
       if (!synchronizer.isConnected) return;
@@ -144,6 +144,7 @@ export function createParts(ports: EnginePorts) {
     setups,
     woken,
     notices,
+    resume,
     transcripts,
     requests,
     subagents,

@@ -27,7 +27,7 @@ export interface Entry {
   steeredBy?: string | undefined;
   /** The notices of subtasks that may wake the task, by the IDs of their messages. */
   wokenBy?: ReadonlySet<string> | undefined;
-  /** Whether sending the message that waits for it failed. It is sent again at the next connect. */
+  /** Whether sending the message that waits for it failed. It is sent again later, at the latest at the next connect. */
   isHeldBack?: boolean;
   /** Runs the commands and endings of the task one at a time. */
   readonly serial: Serial;

@@ -35,9 +35,10 @@ interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | 
 }
 
 /** Sends follow-ups to tasks that have completed. */
-export class Resume {
+export class Resume implements Disposable {
   private connected = false;
-  private readonly retries = new Set<Disposable>();
+  /** By task ID. */
+  private readonly retries = new Map<string, Disposable>();
 
   constructor(private readonly parts: ResumeParts) {}
 
@@ -98,19 +99,25 @@ export class Resume {
   }
 
   private retryIn(entry: Entry, delayMs: number): void {
+    const { id } = entry.record;
+    this.retries.get(id)?.dispose();
     const retry = this.parts.clock.after(delayMs, () => {
-      this.retries.delete(retry);
+      this.retries.delete(id);
       // It may have been sent meanwhile, for another reason.
       if (entry.isHeldBack) void this.sendWaiting(entry, Math.min(2 * delayMs, LAST_RETRY_MS));
     });
-    this.retries.add(retry);
+    this.retries.set(id, retry);
   }
 
   /** The connection is lost. The next connect sends the messages that wait. */
   disconnect(): void {
     this.connected = false;
-    for (const retry of this.retries) retry.dispose();
+    for (const retry of this.retries.values()) retry.dispose();
     this.retries.clear();
+  }
+
+  dispose(): void {
+    this.disconnect();
   }
 
   /** Sends all messages whose task completed while there was no connection. */
@@ -143,7 +150,7 @@ export class Resume {
       registry.forget(id);
       throw registry.unknown(id);
     }
-    if (call) await permissions.limitToCaller(session, agent, call);
+    if (call) await permissions.limitToCaller(session, agent, call, worktrees.of(id) !== undefined);
     // Resuming discards the previous end, so its notice must be delivered first.
     await notices.deliverNow(entry);
     const before = entry.record;

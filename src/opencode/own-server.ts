@@ -131,19 +131,20 @@ export class OwnServer {
     const { signal } = this.ending;
     const { program } = this.options;
     let running = joined;
+    let failedStarts = 0;
     for (let crashes: number[] = []; ; running = undefined) {
       let run: ServerProcess | undefined;
       try {
         run = running ?? (program && (await this.start(program)));
       } catch (error) {
         // What made the server crash, such as too little memory, can keep it from starting for a moment as well.
-        const isRestart = crashes.length > 0;
-        crashes = this.withCrash(crashes);
-        if (!isRestart || crashes.length > MAX_CRASHES || signal.aborted) throw error;
+        const isSlow = error instanceof ConnectionError && error.failure.code === "start-timeout";
+        if (crashes.length === 0 || isSlow || ++failedStarts > MAX_CRASHES || signal.aborted) throw error;
         this.options.logger.warn(`Couldn't start the OpenCode server again: ${messageOf(error)}`);
-        await this.pauseAfter(crashes);
+        await this.pauseAfter(failedStarts);
         continue;
       }
+      failedStarts = 0;
       if (!run) return void (this.isGone = true);
       this.run = run;
       this.changes.fire();
@@ -153,17 +154,12 @@ export class OwnServer {
       if (this.isLeft) return;
       this.options.logger.warn(`The OpenCode server ended unexpectedly (${english(how)}).`);
       await run.forget();
-      crashes = this.withCrash(crashes);
+      const now = this.options.clock.now();
+      crashes = [...crashes.filter((at) => at > now - CRASH_WINDOW_MS), now];
       if (crashes.length > MAX_CRASHES)
         throw new ConnectionError(failures.gaveUp(crashes.length, await run.output()));
-      await this.pauseAfter(crashes);
+      await this.pauseAfter(crashes.length);
     }
-  }
-
-  /** The times of the latest crashes, with that of one now. */
-  private withCrash(crashes: readonly number[]): number[] {
-    const now = this.options.clock.now();
-    return [...crashes.filter((at) => at > now - CRASH_WINDOW_MS), now];
   }
 
   private async start(program: ServerProgram): Promise<ServerProcess> {
@@ -174,8 +170,8 @@ export class OwnServer {
     return run;
   }
 
-  private pauseAfter({ length }: readonly number[]): Promise<void> {
-    const ms = FIRST_RESTART_DELAY_MS * 2 ** (length - 1);
+  private pauseAfter(failures: number): Promise<void> {
+    const ms = FIRST_RESTART_DELAY_MS * 2 ** (failures - 1);
     const pause = new Promise<void>((resolve) => this.options.clock.after(ms, resolve));
     return unlessCancelled(pause, this.ending.signal);
   }

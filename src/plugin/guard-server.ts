@@ -36,7 +36,8 @@ export async function guardServer(stateFolder: string, graceMs: number, director
       seen = entry;
       return entry.token;
     }
-    return undefined;
+    // Another process may get its number.
+    return (seen = undefined);
   };
   const reopen = async (): Promise<void> => {
     let haveAll = true;

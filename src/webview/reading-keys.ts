@@ -67,8 +67,8 @@ export class ReadingKeys {
     const isBeside = (stop: HTMLElement): boolean =>
       from instanceof HTMLInputElement &&
       stop instanceof HTMLInputElement &&
-      stop.name === from.name &&
-      stop.name !== "";
+      stop.type === "radio" &&
+      stop.name === from.name;
     const before = tabStops().findLast(
       (stop) => stop.compareDocumentPosition(from) & Node.DOCUMENT_POSITION_FOLLOWING && !isBeside(stop),
     );

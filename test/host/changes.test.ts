@@ -6,10 +6,9 @@ import type { FileContent, SessionChanges } from "../../src/engine/server-model.
 import type { Task } from "../../src/engine/task.ts";
 import type { AsyncAgentsApi } from "../../src/ui/api.ts";
 import { CHANGE_SCHEME, resourcePath, sideOf, sideText, sideUri } from "../../src/ui/changes/change-side.ts";
-import { showChanges } from "../../src/ui/changes/changes-view.ts";
+import { AllChangesNode, ChangeNode, showChanges } from "../../src/ui/changes/changes-view.ts";
 import type { ReviewContext } from "../../src/ui/commands/command.ts";
 import { acceptChange, compareChanges } from "../../src/ui/commands/review.ts";
-import { AllChangesNode } from "../../src/ui/changes/changes-view.ts";
 import { ChildNode } from "../../src/ui/tree/items.ts";
 import { script } from "../support/script.ts";
 import { until } from "../support/wait.ts";
@@ -235,10 +234,14 @@ describe("changes in the extension host", () => {
     const ended: Task = { ...task, status: "completed" };
     const [kept, old] = [change("kept.txt", absent, text("a\n")), change("again.txt", absent, text("b\n"))];
     const now = [kept, { ...old, after: text("c\n") }, change("new.txt", absent, text("d\n"))];
-    const accepted: string[] = [];
+    let accepted: string[] = [];
+    let listed = [kept, old];
+    const told: string[] = [];
     const review = {
       listedTaskID: ended.id,
-      listedChanges: () => [kept, old],
+      get rows() {
+        return listed.map((one) => new ChangeNode(ended.id, one, "Changes"));
+      },
       read: async () => ({ files: now, hasSnapshots: true }),
       pending: async () => now.map((one) => ({ change: one })),
       accept: (_: string, placed: readonly { readonly change: { readonly path: string } }[]) =>
@@ -251,8 +254,24 @@ describe("changes in the extension host", () => {
       folders: { of: () => there, opened: Promise.resolve(), all: [there], current: there },
       review: async () => review,
     } as unknown as ReviewContext;
-    await acceptChange(context, new AllChangesNode(ended.id));
-    assert.deepEqual(accepted, [kept.path]);
+    const { showInformationMessage } = vscode.window;
+    vscode.window.showInformationMessage = async (message: string) => void told.push(message);
+    try {
+      await acceptChange(context, new AllChangesNode(ended.id));
+      assert.deepEqual(accepted, [kept.path]);
+      [accepted, listed] = [[], [old]];
+      await acceptChange(context, new AllChangesNode(ended.id));
+      assert.deepEqual(accepted, []);
+      await until("the reason", () =>
+        told.some((one) => /^These changes have changed since they were listed/.test(one)),
+      );
+      // Nothing is listed any more.
+      listed = [];
+      await acceptChange(context, new AllChangesNode(ended.id));
+      assert.equal(accepted.length, 3);
+    } finally {
+      Object.assign(vscode.window, { showInformationMessage });
+    }
   });
 
   it("compares nothing, and says nothing, if reading the changes to compare is cancelled", async () => {

@@ -180,9 +180,9 @@ export class Review implements vscode.Disposable {
     return this.listed?.child.id;
   }
 
-  /** The changes of a task as they are listed. Undefined if those of another one are. */
-  listedChanges(taskID: string): readonly FileChange[] | undefined {
-    return taskID === this.listedTaskID ? this.view.nodes.map(({ change }) => change) : undefined;
+  /** The changes as they are listed. */
+  get rows(): readonly ChangeNode[] {
+    return this.view.nodes;
   }
 
   dispose(): void {

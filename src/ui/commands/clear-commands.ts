@@ -95,8 +95,7 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
   const offers: { readonly of: Child; readonly undo: () => void }[] = [];
   let deleted: readonly Child[] = [];
   try {
-    for (const of of cleared) {
-      requireStillCleared(context, of);
+    for (const of of cleared.filter((child) => !isBack(context, child)))
       for (const { id } of [of, ...allBelow(context.known, of.id)]) {
         const holdsWork = async (): Promise<boolean> => {
           const child = context.known.child(id);
@@ -108,9 +107,12 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
           offers.push({ of, undo: () => offerUndo(discarded.message, discarded.undo, context.logger) });
         if (await holdsWork()) return;
       }
-    }
     deleted = await forEach(context, vscode.l10n.t("Deleting tasks…"), cleared, async (child) => {
-      requireStillCleared(context, child);
+      if (isBack(context, child))
+        throw new Refusal(
+          "wrong-status",
+          sentence('"{0}" is in the list again, so it wasn\'t deleted.', nameOf(child)),
+        );
       await context.tasks.clear(child.id, { cancelRunning: true, deleteSession: true });
       return child;
     });
@@ -120,14 +122,10 @@ export async function deleteTask(context: TaskContext, argument: unknown, select
   }
 }
 
-/** Another window may have restored it while the user was asked. */
-function requireStillCleared({ known }: TaskContext, asked: Child): void {
+/** Whether a task that was to be deleted was restored meanwhile, such as in another window. */
+function isBack({ known }: TaskContext, asked: Child): boolean {
   const now = known.child(asked.id);
-  if (isCleared(asked) && now && !isCleared(now))
-    throw new Refusal(
-      "wrong-status",
-      sentence('"{0}" is in the list again, so it wasn\'t deleted.', nameOf(now)),
-    );
+  return isCleared(asked) && now !== undefined && !isCleared(now);
 }
 
 function pickCleared(

@@ -104,19 +104,29 @@ export async function closeChanges({ review }: ReviewContext): Promise<void> {
 }
 
 export async function acceptChange(context: ReviewContext, argument: unknown): Promise<void> {
+  // All changes are those that the user sees listed; a task's ID stands for what is read now.
+  const rows = typeof argument === "string" ? [] : (await context.review()).rows;
   const target = await pickChanges(context, argument, vscode.l10n.t("Accept Changes"));
   if (target?.change) await accept(context, target, [target.change]);
-  else if (target) await acceptAll(context, target);
+  else if (target) await acceptAll(context, target, rows);
 }
 
-async function acceptAll(context: ReviewContext, target: ChangedBy): Promise<void> {
-  const listed = (await context.review()).listedChanges(target.child.id);
+async function acceptAll(
+  context: ReviewContext,
+  target: ChangedBy,
+  rows: readonly ChangeNode[],
+): Promise<void> {
+  const listed = rows.filter(({ taskID }) => taskID === target.child.id);
+  const pending = await pendingOf(context, target);
   // What has changed since it was listed stays to be reviewed.
-  const files = (await pendingOf(context, target)).filter(
+  const files = pending.filter(
     ({ path, after }) =>
-      !listed || listed.some((one) => one.path === path && isDeepStrictEqual(one.after, after)),
+      listed.length === 0 ||
+      listed.some(({ change }) => change.path === path && isDeepStrictEqual(change.after, after)),
   );
   await accept(context, target, files);
+  if (pending.length > 0 && files.length === 0)
+    return inform(vscode.l10n.t("These changes have changed since they were listed. Review them again."));
   showAccepted(context, target, files).catch((error: unknown) => showError(error, context.logger));
 }
 

@@ -70,11 +70,10 @@ describe("An agent that launches others", () => {
     const alike = caller(rules, [agent("same", rules)]);
     assert.deepEqual(alike.limits("same"), []);
     assert.deepEqual(alike.limitsElsewhere("same"), [ask("bash"), deny("webfetch")]);
-    const strict = caller(rules, [agent("strict", [...ALL, deny("bash"), ask("edit")])]).limitsElsewhere(
-      "strict",
-    );
+    const own = [...ALL, deny("bash"), ask("edit")];
+    const strict = caller(rules, [agent("strict", own)]).limitsElsewhere("strict");
     assert.deepEqual(
-      ["bash", "webfetch", "edit", "read"].map((name) => evaluate([...ALL, ...strict], name, "x")),
+      ["bash", "webfetch", "edit", "read"].map((name) => evaluate([...own, ...strict], name, "x")),
       ["deny", "deny", "ask", "allow"],
     );
   });
