@@ -2,9 +2,6 @@ import * as vscode from "vscode";
 import { title, withoutLinks } from "./plain-text.ts";
 import { BACK, type Answer, type Place } from "./wizard.ts";
 
-/** How long after it opens an input takes the focus once more, in milliseconds. */
-const REFOCUS_MS = 100;
-
 export interface Heading extends Place {
   readonly title: string;
 }
@@ -248,7 +245,7 @@ function showInput<R>(
   listen: (finish: (result: R) => void, fail: (error: unknown) => void) => void,
   over?: AbortSignal,
 ): Promise<R | undefined> {
-  const shown = new Promise<R | undefined>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     let result: R | undefined;
     const close = (): void => input.hide();
     // Activity elsewhere must not close the question.
@@ -273,21 +270,4 @@ function showInput<R>(
     input.show();
     if (over?.aborted) close();
   });
-  return withFocus(shown);
-}
-
-/**
- * Gives the focus to an input once more soon after it opened: the editor gives it back to a tree that had it, and whose
- * rows it has redrawn at that very moment.
- */
-export async function withFocus<T>(shown: Thenable<T>): Promise<T> {
-  const timer = setTimeout(
-    () => void vscode.commands.executeCommand("workbench.action.focusQuickOpen"),
-    REFOCUS_MS,
-  );
-  try {
-    return await shown;
-  } finally {
-    clearTimeout(timer);
-  }
 }

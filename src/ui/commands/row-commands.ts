@@ -16,7 +16,6 @@ import { quotedSelection } from "../editor/place.ts";
 import { answerOneOf, answerRequest, type FlowContext } from "../requests/answer-flow.ts";
 import { ancestors, isAnswered } from "../tree/family.ts";
 import { nameOf, remedied } from "../worktrees/isolated-task.ts";
-import { withFocus } from "../quick-input.ts";
 import { BACK, runWizard, type Step } from "../wizard.ts";
 import { askPrompt } from "./ask-prompt.ts";
 import type { CommandContext, PromptContext, TaskContext } from "./command.ts";
@@ -214,7 +213,7 @@ export async function rename(context: CommandContext, argument: unknown): Promis
     accepts: isTask,
   });
   if (!task) return;
-  const box = vscode.window.showInputBox({
+  const name = await vscode.window.showInputBox({
     title: vscode.l10n.t("Rename: {0}", title(task.description)),
     prompt: vscode.l10n.t("Enter a short name. The session's title stays as it is."),
     value: task.description,
@@ -222,7 +221,6 @@ export async function rename(context: CommandContext, argument: unknown): Promis
     ignoreFocusOut: true,
     validateInput: (text) => (text.trim() === "" ? vscode.l10n.t("Enter a name.") : undefined),
   });
-  const name = await withFocus(box);
   if (name !== undefined && name.trim() !== task.description) await tasks.rename(task.id, name);
 }
 

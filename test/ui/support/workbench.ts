@@ -718,7 +718,14 @@ export class QuickInput {
     await this.items.filter({ hasText: label }).first().click();
   }
 
+  /**
+   * Waits until the box has the focus. If the editor redraws a row of the tree before it has noticed that the tree lost the
+   * focus, it gives that back to the tree: then the user has to go to the box.
+   */
   private async hasFocus(): Promise<void> {
+    const inTree = this.page.locator(".part.sidebar .monaco-list:focus");
+    await this.widget.locator(":focus").or(inTree).first().waitFor({ state: "attached" });
+    if (await inTree.count()) await this.input.focus();
     await this.widget.locator(":focus").first().waitFor({ state: "attached" });
   }
 }
