@@ -1373,6 +1373,7 @@ describe("the output panel", () => {
     for (let index = 0; index < 20; index++)
       transcript.assistant().text(PARAGRAPHS.replaceAll("Paragraph", `${index}: paragraph`));
     await open(transcript);
+    await text("19: paragraph 11.").waitFor();
     await until("all messages", () => panel.page.locator(".earlier").isHidden());
     await panel.page.locator(".scroller").evaluate((at) => void (at.scrollTop = at.scrollHeight * 0.4));
     await button("Jump to Latest").waitFor();
