@@ -135,23 +135,20 @@ describe("deleting a cleared task that holds work in a worktree", () => {
   });
 
   it("doesn't delete one that was put back into the list while the user was asked", async () => {
-    const { showErrorMessage } = vscode.window;
-    const told: string[] = [];
-    Object.assign(vscode.window, { showErrorMessage: async (text: string) => void told.push(text) });
-    vscode.window.showWarningMessage = async () => {
+    const shown: string[] = [];
+    vscode.window.showWarningMessage = async (text: string) => {
+      shown.push(text);
       task = { ...task, clearedAt: undefined };
-      return "Delete";
+      return "Delete" as never;
     };
     const logger = { error: () => undefined };
-    try {
-      await deleteTask({ ...context, logger } as unknown as TaskContext, task.id, undefined).catch(
-        (error: unknown) => told.push(String(error)),
-      );
-    } finally {
-      Object.assign(vscode.window, { showErrorMessage });
-    }
+    await deleteTask({ ...context, logger } as unknown as TaskContext, task.id, undefined);
+    await until("the reason", () => shown.length > 1);
+    assert.deepEqual(shown, [
+      'Permanently delete "Port"?',
+      `"Port" is in the list again, so it wasn't deleted.`,
+    ]);
     assert.deepEqual(done, []);
-    assert.match(told.join(), /"Port" is in the list again, so it wasn't deleted\./);
   });
 
   it("discards the work, then deletes the task", async () => {
