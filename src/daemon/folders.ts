@@ -30,7 +30,7 @@ interface OpenedFolder {
   /** The latest settings of each window. */
   readonly windows: Map<object, FolderSettings>;
   /** The window whose settings apply: the one that changed them last, or else that had the folder open first. */
-  leading: object | undefined;
+  leading: object;
   /** How long tasks may keep running after the last window has closed, in milliseconds. */
   keepWorkingMs: number;
   /** Set when the last window has closed the folder; aborted when a window opens it again. */
@@ -196,7 +196,7 @@ export class DaemonFolders {
       folder,
       state,
       windows: new Map(),
-      leading: undefined,
+      leading: {},
       keepWorkingMs,
       left: undefined,
     };
@@ -217,8 +217,7 @@ export class DaemonFolders {
     const takes = selects || folder.isFree(windows.size === 1);
     const changes = before !== undefined && !isDeepStrictEqual(chosenIn(before), chosenIn(settings));
     const isOther = !selectSame(folder.opened().settings, settings);
-    if (changes || (takes && isOther) || held.leading === undefined || !windows.has(held.leading))
-      held.leading = window;
+    if (changes || (takes && isOther) || !windows.has(held.leading)) held.leading = window;
     if (held.leading === window) {
       held.keepWorkingMs = settings.keepWorkingMs;
       folder.configure(takes ? settings : folder.withItsServer(settings));

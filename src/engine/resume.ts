@@ -121,7 +121,7 @@ export class Resume implements Disposable {
   }
 
   /** Sends all messages whose task completed while there was no connection. */
-  async sendAllWaiting(): Promise<void> {
+  async connect(): Promise<void> {
     this.connected = true;
     const waiting = this.parts.registry.all().filter(({ record }) => waitingMessage(record) !== undefined);
     await Promise.all(waiting.map((entry) => this.sendWaiting(entry)));

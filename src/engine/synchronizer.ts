@@ -226,7 +226,7 @@ export class Synchronizer implements Disposable {
     if (!this.connected) return;
     await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts(), woken.takeUp()]);
     if (!this.connected) return;
-    void resume.sendAllWaiting();
+    void resume.connect();
     queue.pump();
   }
 

@@ -61,21 +61,14 @@ describe("launching on the editor's content from code", () => {
   });
   after(() => problems.dispose());
 
-  it("leaves out a change that was staged and then undone, and says so if there is no other", async () => {
+  /** Lets Git's extension of the editor report this repository alone. */
+  async function withRepository(
+    state: Readonly<Record<"mergeChanges" | "indexChanges" | "workingTreeChanges", readonly object[]>>,
+    diff: string,
+    run: () => Promise<void>,
+  ): Promise<void> {
     const { getExtension } = vscode.extensions;
-    const same = { uri: at("sum.py"), status: 5 };
-    const fresh = { uri: at("docs/guide.md"), status: 7 };
-    let changes = [same, fresh];
-    const repository = {
-      state: {
-        mergeChanges: [],
-        indexChanges: [{ ...same, status: 0 }],
-        get workingTreeChanges() {
-          return changes;
-        },
-      },
-      diffWith: async () => "",
-    };
+    const repository = { state, diffWith: async () => diff };
     const git = {
       activate: async () => ({
         getAPI: () => ({ repositories: [repository], getRepository: () => repository }),
@@ -83,38 +76,43 @@ describe("launching on the editor's content from code", () => {
     };
     Object.assign(vscode.extensions, { getExtension: () => git });
     try {
-      const { text } = await changeSubject([], []);
-      assert.match(text, /^New, not committed yet:\ndocs\/guide\.md/);
-      assert.doesNotMatch(text, /sum\.py/);
-      changes = [same];
-      await assert.rejects(changeSubject([], []), /There are no changes since the last commit/);
+      await run();
     } finally {
       Object.assign(vscode.extensions, { getExtension });
     }
+  }
+
+  it("leaves out a change that was staged and then undone, and says so if there is no other", async () => {
+    const same = { uri: at("sum.py"), status: 5 };
+    const fresh = { uri: at("docs/guide.md"), status: 7 };
+    const state = {
+      mergeChanges: [],
+      indexChanges: [{ ...same, status: 0 }],
+      workingTreeChanges: [same, fresh],
+    };
+    await withRepository(state, "", async () => {
+      const { text } = await changeSubject([], []);
+      assert.match(text, /^New, not committed yet:\ndocs\/guide\.md/);
+      assert.doesNotMatch(text, /sum\.py/);
+      state.workingTreeChanges = [same];
+      await assert.rejects(changeSubject([], []), /There are no changes since the last commit/);
+    });
   });
 
   it("says that unsaved changes aren't part of a diff", async () => {
-    const { getExtension } = vscode.extensions;
-    const repository = {
-      state: { mergeChanges: [], indexChanges: [], workingTreeChanges: [{ uri: at("sum.py"), status: 5 }] },
-      diffWith: async () => "-line_1 = 0\n+line_1 = 1\n",
+    const state = {
+      mergeChanges: [],
+      indexChanges: [],
+      workingTreeChanges: [{ uri: at("sum.py"), status: 5 }],
     };
-    const git = {
-      activate: async () => ({
-        getAPI: () => ({ repositories: [repository], getRepository: () => repository }),
-      }),
-    };
-    Object.assign(vscode.extensions, { getExtension: () => git });
-    try {
+    await withRepository(state, "-line_1 = 0\n+line_1 = 1\n", async () => {
       assert.equal((await changeSubject([], [])).note, undefined);
       const editor = await vscode.window.showTextDocument(at("sum.py"));
       await editor.edit((edit) => edit.insert(new vscode.Position(0, 0), "unsaved = 1\n"));
       const { note, text } = await changeSubject([], []);
       assert.equal(note, "Unsaved changes aren't part of the diff.");
       assert.doesNotMatch(text, /unsaved = 1/);
-    } finally {
-      Object.assign(vscode.extensions, { getExtension });
-    }
+    });
   });
 
   it("sends a selection as its lines, and quotes part of a line", async () => {
