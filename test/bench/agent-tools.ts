@@ -99,7 +99,7 @@ async function waitForResult(parentSessionID: string): Promise<number> {
   model.release(gate);
   const { endedAt = NaN } = await ended(window, id);
   const [call] = await turn.ended();
-  if (!call?.text.endsWith("Done.")) throw new Error(`The result did not come: ${call?.text}`);
+  if (!call?.text.includes("\nDone.\n")) throw new Error(`The result did not come: ${call?.text}`);
   return endOf(call.time) - endedAt;
 }
 
