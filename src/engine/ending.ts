@@ -80,6 +80,8 @@ export class Ending {
       finalMessageID === undefined ||
       event.type === "cancelled" ||
       by === "limit";
+    if (event.type === "turn-completed")
+      entry.answer = { messageID: event.finalMessageID, text: event.answer };
     try {
       if (mustStoreFirst) await this.registry.showThenStore(entry, next);
       else this.registry.show(entry, next);
@@ -87,8 +89,7 @@ export class Ending {
       // The task has ended anyway. Delivering the notice stores the end first, with retries.
       this.ports.logger.warn(`Couldn't store the end of task ${shortID(record.id)}: ${messageOf(error)}`);
     }
-    const answer = event.type === "turn-completed" ? event.answer : undefined;
-    void this.notices.deliver(entry, { mustStoreFirst, answer });
+    void this.notices.deliver(entry, { mustStoreFirst }).finally(() => (entry.answer = undefined));
   }
 
   /** Ends a running task whose session was deleted. */

@@ -4,6 +4,7 @@ import { stillRunning, type ClearOptions } from "./clearing.ts";
 import type { Caller } from "./ending.ts";
 import { messageOf, Refusal, textOf } from "./errors.ts";
 import type { Disposable, Event } from "./event.ts";
+import { finalText } from "./final-text.ts";
 import type { Tombstone } from "./find-task.ts";
 import { FolderTasks } from "./folder-tasks.ts";
 import type { ForkRequest, ForkStart } from "./fork/builder.ts";
@@ -22,7 +23,7 @@ import { takenSince, type TakenSince } from "./taken-since.ts";
 import { isActive, shortID, type Task, type TaskRecord } from "./task.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Family } from "./tree.ts";
-import { answerText, lastAnswer, TURN_WINDOW } from "./turn.ts";
+import { lastAnswer, TURN_WINDOW } from "./turn.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import type { WorktreeWork } from "./worktree-work.ts";
 import { blockingTime, waitForEnd, type OutputOptions, type TaskOutput } from "./waiting.ts";
@@ -248,10 +249,8 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
       if (!this.registry.entry(id)) throw this.registry.unknown(id);
     }
     for (;;) {
-      const { status, endedAt, finalMessageID } = entry.record;
-      const message =
-        finalMessageID === undefined ? undefined : await this.ports.server.message(id, finalMessageID);
-      const result = message && answerText(message);
+      const { status, endedAt } = entry.record;
+      const result = await finalText(this.ports.server, entry.record, entry.answer);
       if (status === "completed" && entry.record.retrievedAt === undefined) {
         const noted = this.noteRetrieval(entry, endedAt);
         // A caller that waited for the end should not also wait for this to be stored.

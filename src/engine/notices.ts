@@ -5,8 +5,9 @@ import type { Catalog } from "./catalog.ts";
 import type { ConfirmedPrompts } from "./confirmed-prompts.ts";
 import { messageOf, UserFacingError } from "./errors.ts";
 import { Emitter, logged, type Disposable, type Event } from "./event.ts";
-import { MultiMap } from "./multi-map.ts";
+import { finalText } from "./final-text.ts";
 import { derivedID } from "./ids.ts";
+import { MultiMap } from "./multi-map.ts";
 import { noticeDetail, noticeLine, type NoticeFacts } from "./notice-text.ts";
 import type { AgentServer, Clock, EnginePorts } from "./ports.ts";
 import { endsWait, isDelegated, isWaitingFor, receivedThrough } from "./received-result.ts";
@@ -15,7 +16,7 @@ import { english, sentence } from "./sentence.ts";
 import type { Message, Prompt, ServerEvent } from "./server-model.ts";
 import { isActive, isStopped, shortID, waitingMessage, type NoticeState, type TaskRecord } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
-import { answerText, TURN_WINDOW } from "./turn.ts";
+import { TURN_WINDOW } from "./turn.ts";
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
@@ -64,12 +65,8 @@ export class Notices implements Disposable {
    * Delivers the task's notice if one is pending. A failure is stored in the record and retried later.
    * @param mustStoreFirst whether the record must be stored before the notice is sent. If an end and its notice's ID
    * can be read again from the server's messages after a crash, storing both in one write after the delivery is enough.
-   * @param answer the answer of the task, if it was just read
    */
-  deliver(
-    entry: Entry,
-    { mustStoreFirst = true, answer }: { mustStoreFirst?: boolean; answer?: string | undefined } = {},
-  ): Promise<void> {
+  deliver(entry: Entry, { mustStoreFirst = true }: { mustStoreFirst?: boolean } = {}): Promise<void> {
     this.retries.get(entry.record.id)?.dispose();
     this.retries.delete(entry.record.id);
     return entry.serial.run(async () => {
@@ -78,7 +75,7 @@ export class Notices implements Disposable {
         if (mustStoreFirst) await this.registry.flush(entry);
         const { notice } = entry.record;
         if (notice.state !== "pending") return;
-        const outcome = await this.notify(entry, notice.messageID, { answer });
+        const outcome = await this.notify(entry, notice.messageID);
         if (outcome) await this.registry.showThenStore(entry, { ...entry.record, notice: outcome });
         else if (this.connected) await this.registry.flush(entry);
       } catch (error) {
@@ -181,14 +178,14 @@ export class Notices implements Disposable {
   private async notify(
     entry: Entry,
     messageID: string,
-    { waits = true, answer }: { waits?: boolean; answer?: string | undefined } = {},
+    { waits = true }: { waits?: boolean } = {},
   ): Promise<NoticeState | undefined> {
     // Added before checking, because the awaited event may arrive during the check.
     const { parentSessionID } = entry.record;
     if (waits) this.held.add(parentSessionID, entry);
     let isHeld = false;
     try {
-      const outcome = await this.notifyNow(entry, messageID, waits, answer);
+      const outcome = await this.notifyNow(entry, messageID, waits);
       isHeld = outcome === undefined;
       return outcome;
     } finally {
@@ -196,12 +193,7 @@ export class Notices implements Disposable {
     }
   }
 
-  private async notifyNow(
-    entry: Entry,
-    messageID: string,
-    waits: boolean,
-    answer: string | undefined,
-  ): Promise<NoticeState | undefined> {
+  private async notifyNow(entry: Entry, messageID: string, waits: boolean): Promise<NoticeState | undefined> {
     const { record } = entry;
     const parentID = record.parentSessionID;
     const parentTask = this.registry.entry(parentID);
@@ -223,7 +215,7 @@ export class Notices implements Disposable {
       this.server.messages(parentID, TURN_WINDOW),
       // A busy session would answer any new message.
       waits && !wakes && this.isBusy(parentID),
-      answer ?? this.result(record),
+      this.result(entry),
       this.state.worktrees.changesAtEnd(record),
     ]);
     const lastPrompt = recent.findLast(({ info }) => info.role === "user");
@@ -253,7 +245,7 @@ export class Notices implements Disposable {
     const meanwhile = isWaiting && receivedThrough(await this.server.messages(parentID, TURN_WINDOW), record);
     if (meanwhile) return meanwhile;
     // The parent was stopped, or resumed, in the meantime.
-    if (this.wakes(record) !== wakes) return this.notifyNow(entry, messageID, waits, answer);
+    if (this.wakes(record) !== wakes) return this.notifyNow(entry, messageID, waits);
     const isStored = await this.send(parentID, {
       ...envelope,
       noReply: !wakes,
@@ -307,10 +299,13 @@ export class Notices implements Disposable {
     ]);
   }
 
-  private async result(record: TaskRecord): Promise<string> {
-    if (record.status !== "completed" || record.finalMessageID === undefined) return "";
-    const message = await this.server.message(record.id, record.finalMessageID);
-    return message ? answerText(message) : "It can no longer be read: the session of the task was deleted.";
+  private async result(entry: Entry): Promise<string> {
+    const { status, finalMessageID } = entry.record;
+    if (status !== "completed" || finalMessageID === undefined) return "";
+    return (
+      (await finalText(this.server, entry.record, entry.answer)) ??
+      "It can no longer be read: the session of the task was deleted."
+    );
   }
 
   private count(entry: Entry): Omit<NoticeFacts, "result" | "changes"> {

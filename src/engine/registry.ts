@@ -3,7 +3,7 @@ import { Emitter, type Event, logged } from "./event.ts";
 import { findTask, noSuchTask } from "./find-task.ts";
 import { MultiMap } from "./multi-map.ts";
 import { ServerFailure, type AgentServer, type Logger, type TaskMemoryStore } from "./ports.ts";
-import { turnAfter, turnOf, type RunningTurn } from "./running-turn.ts";
+import { turnAfter, turnOf, type FinalAnswer, type RunningTurn } from "./running-turn.ts";
 import type { Text } from "./sentence.ts";
 import { Serial } from "./serial.ts";
 import type { Session } from "./server-model.ts";
@@ -19,6 +19,7 @@ export interface Entry {
   session: Session;
   /** Undefined if the task has ended. */
   turn: RunningTurn | undefined;
+  answer?: FinalAnswer | undefined;
   collisions?: Task["collisions"];
   work?: Task["work"];
   /** The cached snapshot of the task, once requested. */
@@ -223,8 +224,7 @@ export class TaskRegistry {
       return undefined;
     }
     if (!entry) {
-      const turn = turnOf(record, this.now());
-      const created: Entry = { record, session, turn, serial: new Serial() };
+      const created: Entry = { record, session, turn: turnOf(record, this.now()), serial: new Serial() };
       this.entries.set(record.id, created);
       this.byParent.add(record.parentSessionID, created);
       if (created.turn) this.activeEntries.add(created);
@@ -238,14 +238,12 @@ export class TaskRegistry {
       session.cost !== cost ||
       session.tokens.output !== tokens.output ||
       session.tokens.input !== tokens.input;
-    if (!newer && !hasSpent) {
-      entry.session = session;
-      return entry;
-    }
-    this.change(entry, () => {
-      entry.session = session;
-      if (newer) this.replace(entry, record);
-    });
+    if (newer || hasSpent)
+      this.change(entry, () => {
+        entry.session = session;
+        if (newer) this.replace(entry, record);
+      });
+    else entry.session = session;
     return entry;
   }
 

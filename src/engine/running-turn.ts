@@ -64,8 +64,11 @@ interface QueuedTurn extends TurnBase {
 
 export interface WorkingTurn extends TurnBase {
   readonly kind: "working";
-  /** When an event last showed that the session is running, in milliseconds since 1970. 0 if unknown. */
-  seenAtWork: number;
+  /**
+   * When an event last showed that the session is running, in milliseconds since 1970. 0 if it showed that the session is
+   * idle. Undefined if unknown.
+   */
+  seenAtWork: number | undefined;
   /**
    * How long it waited for a user or while the machine slept, in milliseconds; when the current wait began, and from
    * when until when the last one was.
@@ -79,6 +82,12 @@ export interface WorkingTurn extends TurnBase {
 
 /** What this process knows about the queued or running turn of a task. */
 export type RunningTurn = QueuedTurn | WorkingTurn;
+
+/** The answer with which a task ended, known while those who waited for it are told. */
+export interface FinalAnswer {
+  readonly messageID: string;
+  readonly text: string;
+}
 
 /** A new turn for a task with this record. Undefined if the task has ended. */
 export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined {
@@ -95,7 +104,12 @@ export function turnOf(record: TaskRecord, now: number): RunningTurn | undefined
   };
   return isQueued(record)
     ? { ...turn, kind: "queued", isStarting: false }
-    : { ...turn, kind: "working", seenAtWork: 0, waiting: { total: record.waited ?? 0, since: undefined } };
+    : {
+        ...turn,
+        kind: "working",
+        seenAtWork: undefined,
+        waiting: { total: record.waited ?? 0, since: undefined },
+      };
 }
 
 /** The turn of a task after its record was replaced. */

@@ -115,7 +115,7 @@ export class TurnWatcher implements Disposable {
     for (const { turn } of this.registry.active()) {
       if (!turn) continue;
       turn.suspicion = undefined;
-      if (turn.kind === "working") turn.seenAtWork = 0;
+      if (turn.kind === "working") turn.seenAtWork = undefined;
       if (turn.prompt.kind === "sent") turn.prompt = { ...turn.prompt, isDoubtful: true };
     }
     this.timer?.dispose();
@@ -151,7 +151,7 @@ export class TurnWatcher implements Disposable {
 
   /** Whether an event showed recently that the task is running, and the stream would have reported its end. */
   private isVouchedFor(turn: RunningTurn | undefined): boolean {
-    return this.isWithin(HEARTBEAT_MS, this.heardAt) && this.isWithin(VOUCHED_MS, seenAtWork(turn));
+    return this.isWithin(HEARTBEAT_MS, this.heardAt) && this.isWithin(VOUCHED_MS, seenAtWork(turn) ?? 0);
   }
 
   private isWithin(ms: number, since: number): boolean {
@@ -180,7 +180,7 @@ export class TurnWatcher implements Disposable {
       else if (status && status.type !== "idle") {
         if (entry.turn) entry.turn.suspicion = undefined;
         // What an event told meanwhile is newer.
-        if (seenAtWork(entry.turn) < askedAt && entry.turn?.progress.noteRetry(status))
+        if ((seenAtWork(entry.turn) ?? 0) < askedAt && entry.turn?.progress.noteRetry(status))
           this.registry.progressed(entry);
         this.noteStalls([entry]);
       } else {
@@ -336,10 +336,10 @@ export class TurnWatcher implements Disposable {
    * it is read, since each response may be older than the other.
    */
   private async isOver(entry: Entry, turn: Turn): Promise<boolean> {
-    const { id } = entry.record;
-    const status = (await this.server.statuses()).get(id);
-    if (status && status.type !== "idle") return false;
     // A complete answer ends the turn, whatever has been written since.
+    if (turn.kind === "completed" && seenAtWork(entry.turn) === 0) return true;
+    const status = (await this.server.statuses()).get(entry.record.id);
+    if (status && status.type !== "idle") return false;
     return (
       turn.kind === "completed" || marksOf(await currentTurn(this.server, entry.record)) === marksOf(turn)
     );
@@ -365,9 +365,9 @@ export class TurnWatcher implements Disposable {
   }
 }
 
-/** When an event last showed that the turn is running. 0 if unknown. */
-function seenAtWork(turn: RunningTurn | undefined): number {
-  return turn?.kind === "working" ? turn.seenAtWork : 0;
+/** When an event last showed that the turn is running. 0 if it showed that the session is idle. Undefined if unknown. */
+function seenAtWork(turn: RunningTurn | undefined): number | undefined {
+  return turn?.kind === "working" ? turn.seenAtWork : undefined;
 }
 
 /** Whether the server may still store a prompt that it has accepted. */

@@ -57,7 +57,6 @@ describe("The end of a task", () => {
       await settled();
       assert.deepEqual(calls({ [id]: "task", [parent]: "parent" }), [
         "messages task",
-        "statuses",
         "messages parent",
         "statuses",
         "prompt parent",

@@ -46,7 +46,7 @@ describe("The watcher of turns", () => {
       await watched.connect();
       watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
       watched.whileAsked(1, () => watched.store(answer({ id: "msg_more" })));
-      await watched.hearStatus(IDLE);
+      await watched.hearHint();
       assert.deepEqual(watched.ends, [
         { type: "turn-completed", at: 2_000, finalMessageID: "msg_answer", answer: "Done." },
       ]);
@@ -57,7 +57,8 @@ describe("The watcher of turns", () => {
       watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
       for (const status of [BUSY, RETRY]) {
         watched.become(status);
-        await watched.hearStatus(IDLE);
+        await watched.hearStatus(status);
+        await watched.hearHint();
       }
       assert.deepEqual(watched.ends, []);
       watched.become(IDLE);
@@ -65,11 +66,31 @@ describe("The watcher of turns", () => {
       assert.deepEqual(types(), ["turn-completed"]);
     });
 
+    it("whose answer is complete, without asking again whether its session is idle if an event said so", async () => {
+      await watched.connect();
+      watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
+      const asked = watched.asked("statuses");
+      await watched.hearStatus(IDLE);
+      assert.deepEqual(types(), ["turn-completed"]);
+      assert.equal(watched.asked("statuses"), asked);
+    });
+
+    it("but asks if its session has begun to work again since", async () => {
+      await watched.connect();
+      watched.store(prompt(), answer());
+      await watched.hearStatus(IDLE);
+      watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
+      watched.become(BUSY);
+      await watched.hearStatus(BUSY);
+      await watched.hearHint();
+      assert.deepEqual(watched.ends, []);
+    });
+
     it("whose session is idle in so many words", async () => {
       await watched.connect();
       watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
       watched.server.statuses = async () => new Map([[ID, IDLE]]);
-      await watched.hearStatus(IDLE);
+      await watched.hearHint();
       await watched.clock.advance(1_000);
       assert.deepEqual(types(), ["turn-completed", "turn-completed"]);
     });

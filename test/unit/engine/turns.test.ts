@@ -94,14 +94,14 @@ describe("The watcher of turns", () => {
     it("and drops what it read if the record has changed meanwhile", async () => {
       await watched.connect();
       watched.store(prompt(), answer(ENDED, [textPart("Done.")]));
-      const statuses = watched.server.statuses.bind(watched.server);
-      watched.server.statuses = async () => {
+      const messages = watched.server.messages.bind(watched.server);
+      watched.server.messages = async (...asked) => {
         watched.entry.record = { ...watched.entry.record, description: "Another name" };
-        return statuses();
+        return messages(...asked);
       };
       await watched.hearStatus(IDLE);
       assert.deepEqual(watched.ends, []);
-      watched.server.statuses = statuses;
+      watched.server.messages = messages;
       await watched.hearStatus(IDLE);
       assert.deepEqual(
         watched.ends.map(({ type }) => type),
@@ -173,7 +173,7 @@ describe("The watcher of turns", () => {
       watched.working().seenAtWork = watched.start;
       watched.working().suspicion = { mark: "open", since: watched.start, restarted: false };
       watched.turns.disconnect();
-      assert.deepEqual([watched.working().seenAtWork, watched.working().suspicion], [0, undefined]);
+      assert.deepEqual([watched.working().seenAtWork, watched.working().suspicion], [undefined, undefined]);
     });
 
     it("at a disconnect that a prompt may be lost, if it isn't stored", () => {
