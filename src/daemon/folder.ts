@@ -141,6 +141,7 @@ export class DaemonFolder implements FolderService, Disposable {
     this.calls = this.returning.whenBack(
       createFolderCalls({
         directory,
+        state,
         engine,
         session,
         connection,
@@ -359,6 +360,8 @@ export class DaemonFolder implements FolderService, Disposable {
   /** The settings name another server: disconnects from the current one, and connects if a user is looking on. */
   private async reconnect(): Promise<void> {
     if (this.connection.state.kind === "disconnected") return;
+    // Nobody would know of tasks that went on there.
+    this.connection.unload();
     try {
       await this.connecting.disconnect();
       if (this.watched) await this.connecting.connect();

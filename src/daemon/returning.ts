@@ -13,6 +13,7 @@ const WITHOUT_TASKS: ReadonlySet<FolderMethod> = new Set<FolderMethod>([
   "disconnect",
   "stopServer",
   "attachCommand",
+  "fileSaved",
   "models",
   "agents",
   "planAgentTools",

@@ -7,6 +7,7 @@ import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts
 import type { Clock, Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import { sentence } from "../engine/sentence.ts";
+import type { UserSave } from "../engine/server-model.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
 import { withoutPassword } from "../opencode/server-url.ts";
@@ -24,6 +25,10 @@ const keptFile = z.extend(keptTasks, {
   serverKey: z.catch(z.optional(z.string().check(z.regex(/^[0-9a-f]+$/))), undefined),
   settings: z.catch(z.optional(folderSettings), undefined),
   aloneMs: z.catch(z.optional(z.number()), undefined),
+  saves: z.catch(
+    z.optional(z.array(z.object({ path: z.string(), start: z.number(), end: z.number() }))),
+    undefined,
+  ),
 });
 
 interface Kept extends KeptTasks {
@@ -35,6 +40,8 @@ interface Kept extends KeptTasks {
   readonly settings?: FolderSettings | undefined;
   /** How long it has been open without a window, in milliseconds, if it is. */
   readonly aloneMs?: number | undefined;
+  /** What the user saved while agents were running, the latest last. */
+  readonly saves?: readonly UserSave[] | undefined;
 }
 
 const NOTHING: Kept = { tombstones: [], unsettled: [] };
@@ -130,6 +137,14 @@ export class StateFile implements TaskMemoryStore {
 
   setAlone(aloneMs: number): void {
     if (aloneMs !== this.aloneMs) this.keep({ ...this.kept, aloneMs });
+  }
+
+  get saves(): readonly UserSave[] {
+    return this.kept.saves ?? [];
+  }
+
+  keepSaves(saves: readonly UserSave[]): void {
+    this.keep({ ...this.kept, saves });
   }
 
   get settings(): FolderSettings | undefined {

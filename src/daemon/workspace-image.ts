@@ -41,7 +41,8 @@ async function realFile(folder: string, file: string): Promise<string | undefine
   }
 }
 
-function isInside(folder: string, file: string): boolean {
+/** Whether a path is inside a folder, judged by the names alone. */
+export function isInside(folder: string, file: string): boolean {
   const path = relative(folder, file);
   return path !== "" && !/^\.\.(?:[\\/]|$)/.test(path) && !isAbsolute(path);
 }

@@ -16,6 +16,7 @@ import type {
   Session,
   SessionChanges,
   SessionStatus,
+  UserSave,
 } from "./server-model.ts";
 import type { EngineSettings, IsolationSettings, SetupSettings } from "./settings.ts";
 import type { ModelRef, TaskRecord, TaskRecordDraft, TaskWorktree } from "./task.ts";
@@ -86,8 +87,11 @@ export interface AgentServer {
   messages(sessionID: string, limit?: number): Promise<readonly Message[]>;
   /** Undefined if there is no such message. */
   message(sessionID: string, messageID: string): Promise<Message | undefined>;
-  /** The files that a session changed in turns since this time (milliseconds since 1970), sorted by path. */
-  changes(sessionID: string, since: number): Promise<SessionChanges>;
+  /**
+   * The files that a session changed in turns since this time (milliseconds since 1970), sorted by path.
+   * @param saves what the user saved, as far as is known
+   */
+  changes(sessionID: string, since: number, saves?: readonly UserSave[]): Promise<SessionChanges>;
   /** Sends a prompt. Resolves once the server has accepted it, before any answer. */
   prompt(sessionID: string, prompt: Prompt): Promise<void>;
   /** Makes the server release what it keeps for a worktree (language servers, MCP servers), before it is removed. */

@@ -209,6 +209,14 @@ export interface FileChange {
   readonly workedOnBy: readonly string[];
 }
 
+/** A file, and a period in which the user saved it once or several times, in milliseconds since 1970. */
+export interface UserSave {
+  /** Absolute, without links. */
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+}
+
 export interface SessionChanges {
   readonly files: readonly FileChange[];
   /** False if the server keeps no snapshots of the folder, so that changes by commands are missing. */

@@ -20,6 +20,7 @@ import type {
   SessionChanges,
   SessionOwner,
   SessionStatus,
+  UserSave,
 } from "../engine/server-model.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { call, callName, ignored } from "./call.ts";
@@ -235,7 +236,7 @@ export class OpenCodeAgentServer implements AgentServer {
     );
   }
 
-  async changes(sessionID: string, since: number): Promise<SessionChanges> {
+  async changes(sessionID: string, since: number, saves: readonly UserSave[] = []): Promise<SessionChanges> {
     const [{ sessionChanges }, { rawMessages }] = await Promise.all([
       import("./changes.ts"),
       import("./file-steps.ts"),
@@ -246,7 +247,7 @@ export class OpenCodeAgentServer implements AgentServer {
       statuses: () => this.statuses(),
       ignoresCase: IGNORES_CASE,
     };
-    return sessionChanges(source, sessionID, since);
+    return sessionChanges(source, sessionID, since, saves);
   }
 
   message(sessionID: string, messageID: string): Promise<Message | undefined> {

@@ -1,6 +1,6 @@
 import { normalize } from "node:path";
 import { fewAtOnce } from "../engine/few-at-once.ts";
-import type { FileContent, Session, SessionChanges } from "../engine/server-model.ts";
+import type { FileContent, Session, SessionChanges, UserSave } from "../engine/server-model.ts";
 import {
   contents,
   GAP,
@@ -48,11 +48,15 @@ interface TurnSource extends Pick<ChangeSource, "sessions" | "statuses"> {
   turns(sessionID: string, since: number, limit?: number): Promise<readonly TurnSteps[]>;
 }
 
-/** The files that a session changed since this time (milliseconds since 1970). */
+/**
+ * The files that a session changed since this time (milliseconds since 1970).
+ * @param saves what the user saved
+ */
 export async function sessionChanges(
   asked: ChangeSource,
   sessionID: string,
   since: number,
+  saves: readonly UserSave[] = [],
 ): Promise<SessionChanges> {
   let sessions: ReturnType<ChangeSource["sessions"]> | undefined;
   const form = asked.ignoresCase ? ignoringCase() : normalize;
@@ -69,6 +73,7 @@ export async function sessionChanges(
   const others = hasChanged ? await stepsOfOthers(source, sessionID, steps) : [];
   const touches = others.flatMap((step) => touchesOf(step, steps));
   const files = filesIn(turns, others);
+  const saved = saves.map((save) => ({ ...save, path: form(save.path) }));
   // Its own snapshots include what they did, up to its end: what they show as undone isn't a change.
   const isUndone = ({ path, start }: ChangingFile): boolean =>
     own.some(({ end, isInSnapshot, patched }) => isInSnapshot && end >= start && patched.has(path)) &&
@@ -89,6 +94,7 @@ export async function sessionChanges(
           isMixed:
             isBroken ||
             meanwhile.length > 0 ||
+            saved.some((one) => one.path === file.path && isMeanwhile(one)) ||
             steps.some(
               (step) =>
                 isMeanwhile(step) &&

@@ -247,6 +247,7 @@ const parameters = {
   image: z.tuple([id, z.string()]),
   models: nothing,
   changes: z.tuple([id, z.number()]),
+  fileSaved: z.tuple([z.string(), z.number()]),
   planRevert: z.tuple([id, fileChange, foundFile]),
   ensureSession: nothing,
   join: nothing,

@@ -136,6 +136,11 @@ export interface FolderCalls extends EngineCalls, WorktreeCalls {
    * no longer waiting.
    */
   explainRequest(request: RequestRef): Promise<MirroredRequest | undefined>;
+  /**
+   * The user saved this file at this time (milliseconds since 1970): what agents changed in it meanwhile isn't theirs alone,
+   * and there may be new conflicts.
+   */
+  fileSaved(path: string, at: number): Promise<void>;
   /** Plans the revert of one file that a task or subagent changed. */
   planRevert(taskID: string, change: FileChange, file: FoundFile): Promise<RevertPlan>;
   /** The ID of the session in which a user last wrote. Creates a session if the folder has none. */

@@ -83,6 +83,7 @@ const METHODS: Readonly<Record<FolderMethod, MethodTraits>> = {
   image: READ,
   models: READ,
   changes: READ,
+  fileSaved: REACH,
   planRevert: READ,
   ensureSession: REACH,
   join: REACH,

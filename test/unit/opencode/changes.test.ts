@@ -170,6 +170,22 @@ describe("what a session changed", () => {
     );
   });
 
+  it("is mixed with what the user saved between the turns that changed a file, however the path is written", async () => {
+    const source: ChangeSource = {
+      messages: async () => writing("/work/A.txt", 500),
+      sessions: async () => [session("ses_own")],
+      statuses: async () => new Map(),
+      ignoresCase: true,
+    };
+    const isMixed = async (path: string, start: number, end: number): Promise<boolean | undefined> =>
+      (await sessionChanges(source, "ses_own", 0, [{ path, start, end }])).files[0]?.isMixed;
+    assert.equal(await isMixed("/work/a.txt", 600, 600), true);
+    assert.equal(await isMixed("/work/a.txt", 0, 5_000), true);
+    assert.equal(await isMixed("/work/a.txt", 901, 5_000), false);
+    assert.equal(await isMixed("/work/a.txt", 0, 1), false);
+    assert.equal(await isMixed("/work/b.txt", 600, 600), false);
+  });
+
   it("is mixed with what changed a file while a subagent did something else", async () => {
     const step = (
       created: number,
