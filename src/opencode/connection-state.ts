@@ -51,8 +51,9 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
     }
     case "cut":
       if (isUp(state)) return { kind: "reconnecting", reason: action.reason };
-      return isBearable(action)
-        ? { kind: "connecting", detail: action.reason }
+      if (isBearable(action)) return { kind: "connecting", detail: action.reason };
+      return isOnlySilent(action)
+        ? { kind: "reconnecting", reason: action.reason }
         : { kind: "failed", failure: action.failure };
     case "failed":
       if (state.kind === "failed" && state.failure === action.failure) return state;
@@ -65,6 +66,11 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
 /** Whether a server is in use, even if its events do not arrive at the moment. */
 export function isUp({ kind }: ConnectionState): boolean {
   return kind === "connected" || kind === "reconnecting";
+}
+
+/** Whether to go on without those who waited: an own server that is running may be too busy to respond, but at work. */
+function isOnlySilent({ own, failure: { code } }: ConnectionAction & { readonly type: "cut" }): boolean {
+  return own && code === "unreachable";
 }
 
 /** Whether to keep waiting: an own server is restarted after a crash, but stays unable to work in a folder. */

@@ -158,6 +158,11 @@ export class OpenCodeConnection implements Disposable {
     await this.join(this.attempt ?? this.begin("start"), signal);
   }
 
+  /** Stops what runs for the folder at a server that the extension started, which others may go on using. */
+  unload(): void {
+    this.link?.unload();
+  }
+
   /** Disconnects. The server keeps running for other folders and for its grace period. */
   async disconnect(): Promise<void> {
     this.leave();
@@ -246,6 +251,8 @@ export class OpenCodeConnection implements Disposable {
       // Another folder had the server stopped, which has set the state, too.
       if (isCancelled(error)) throw new ConnectionError(failures.lost());
       const failure = this.failureOf(error);
+      // Its own server is silent: this attempt is over, but the link goes on.
+      if (isUp(this.current)) throw new ConnectionError(failure);
       const isJustAbsent = how === "adopt" && ABSENT.includes(failure.code);
       this.dispatch(isJustAbsent ? { type: "left" } : { type: "failed", failure });
       throw new ConnectionError(failure);

@@ -7,8 +7,12 @@ import { limited } from "./cancel.ts";
 import { parse, ValidationError } from "./validation.ts";
 import { supportOf } from "./versions.ts";
 
-/** A request sent while the server opens its port can hang forever, so probes are short and repeated. */
-const PROBE_TIMEOUT_MS = 500;
+/**
+ * A request sent while the server opens its port can hang forever, so probes are short and repeated. Each may take twice as
+ * long as the one before, and the last one all the time that is left, as a busy server is slow.
+ */
+const FIRST_PROBE_TIMEOUT_MS = 500;
+const LAST_PROBE_TIMEOUT_MS = 4_000;
 const PROBE_PAUSE_MS = 100;
 
 export type Health =
@@ -17,9 +21,9 @@ export type Health =
   | { readonly kind: "no-answer" | "nobody-there" | "unauthorized" | "not-opencode" };
 
 /** Probes once, with the password. `no-answer` may also mean that the server is busy. */
-async function probe(access: ServerAccess, signal?: AbortSignal): Promise<Health> {
+async function probe(access: ServerAccess, timeoutMs: number, signal?: AbortSignal): Promise<Health> {
   try {
-    return await limited(PROBE_TIMEOUT_MS, (limit) => ask(access, limit), signal);
+    return await limited(timeoutMs, (limit) => ask(access, limit), signal);
   } catch (error) {
     if (error instanceof ValidationError || error instanceof SyntaxError) return { kind: "not-opencode" };
     return { kind: kindOf((error as { cause?: unknown }).cause) };
@@ -69,8 +73,9 @@ export async function awaitHealth(
   signal?: AbortSignal,
 ): Promise<Health> {
   const end = performance.now() + withinMs;
-  for (;;) {
-    const health = await probe(access, signal);
+  for (let timeoutMs = FIRST_PROBE_TIMEOUT_MS; ; timeoutMs = Math.min(timeoutMs * 2, LAST_PROBE_TIMEOUT_MS)) {
+    const restMs = Math.max(1, end - performance.now());
+    const health = await probe(access, restMs < 3 * timeoutMs ? restMs : timeoutMs, signal);
     if (health.kind !== "no-answer" || signal?.aborted || performance.now() >= end) return health;
     await new Promise((resolve) => setTimeout(resolve, PROBE_PAUSE_MS));
   }

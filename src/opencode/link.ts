@@ -104,18 +104,17 @@ export class Link implements Disposable {
 
   /** Like {@link dispose}, but permanently; see {@link Attachment.finish}. */
   finish(): void {
-    const { attachment } = this.options;
-    if (attachment.own) this.unload();
+    this.unload();
     this.stream.dispose();
-    attachment.finish();
+    this.options.attachment.finish();
   }
 
-  /** Makes the server release what it keeps for the folder and its worktrees: agents, language servers, MCP servers. */
-  private unload(): void {
+  /** Makes an own server release what it keeps for the folder and its worktrees: agents, language servers, MCP servers. */
+  unload(): void {
     const { client, following } = this;
-    const { directories } = this.options;
+    const { directories, attachment } = this.options;
     const { folder } = directories;
-    if (!client || folder === undefined) return;
+    if (!client || !attachment.own || folder === undefined) return;
     // A worktree can be open as a folder of its own.
     for (const directory of [folder, ...directories.used()].filter((one) => !following?.isShared(one)))
       // If this fails, it is released when the server ends.

@@ -277,6 +277,24 @@ describe("Connection to a server that the extension starts", function () {
     );
   });
 
+  it("[BKG-4] is kept by the next daemon while it is too busy to respond, and joined when it does", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = Desk.open({ binary: fakeServer });
+    await desk.connection().connect();
+    const state = desk.state() ?? assert.fail("no server");
+    await desk.nextDaemon();
+    const after = desk.connection();
+    process.kill(state.pid, "SIGSTOP");
+    try {
+      assert.equal((await failureOf(after.connect())).code, "unreachable");
+      assert.equal(after.state.kind, "reconnecting");
+    } finally {
+      process.kill(state.pid, "SIGCONT");
+    }
+    await until("the connection", () => after.state.kind === "connected", 30_000);
+    assert.deepEqual(desk.state(), state);
+  });
+
   it("[BKG-4] is joined by the next daemon even if its executable is gone, and can be stopped", async function () {
     if (process.platform === "win32") return this.skip();
     const { after, state } = await withoutExecutable();

@@ -100,6 +100,18 @@ describe("one daemon for windows on three folders", function () {
     }
   });
 
+  it("stops the tasks of a folder whose settings name another server, on the one that the others go on using", async () => {
+    const leaving = await open(desk.elsewhere());
+    const staying = await open(desk.elsewhere());
+    const { folder, settings } = leaving.window;
+    folder.configure({ ...settings, server: { ...settings.server, ownDatabase: true } });
+    const request = model.requests.find(({ sessionID }) => sessionID === leaving.task);
+    await until("the end of the task's request", () => request?.aborted, 30_000);
+    model.release(staying.desk.directory);
+    const { task } = await staying.window.folder.calls.output(staying.task, { block: true });
+    assert.equal(task.status, "completed");
+  });
+
   it("does not join a server for a folder that nobody uses, even if it could share a running one", async () => {
     const { folder, close } = desk.elsewhere().window();
     await folder.calls.join();
