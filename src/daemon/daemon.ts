@@ -217,7 +217,8 @@ export class Daemon implements FolderHost {
     }
     // The caller that asked for the hand-over receives its answer first.
     systemClock.after(ANSWER_MS, () => {
-      this.server?.dispose();
+      // When the user logs out, nobody follows, and what ended with the daemon is still to be told.
+      this.server?.dispose(!handOn && working.length > 0);
       this.options.onEnd();
     });
   }

@@ -11,6 +11,10 @@ import type { TaskWorktrees } from "./task-worktrees.ts";
 const GATHER_MS = 300;
 /** A pause lasts this many times as long as the reading before it, so that large repositories are read less often. */
 const PAUSE_FACTOR = 4;
+/** The longest pause, in milliseconds: the machine may have slept while files were read. */
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** How long others wait for what is being read, in milliseconds: a disk or a filter of Git can hang. */
+const PATIENCE_MS = 30_000;
 /** How many files of a conflict are listed. */
 const MAX_PATHS = 50;
 
@@ -57,17 +61,23 @@ export class Predictions implements Disposable {
     if (!this.running) this.timer ??= this.ports.clock.after(this.pause, () => void this.predict());
   }
 
-  /** Resolves once all that has happened so far is taken into account, whatever happens meanwhile. */
+  /** Resolves once all that has happened so far is taken into account, whatever happens meanwhile, or if that takes long. */
   async flush(): Promise<void> {
-    const { isDue } = this;
-    await this.running;
-    if (isDue) await (this.running ?? this.predict());
+    let timer: Disposable | undefined;
+    const late = new Promise<void>((resolve) => (timer = this.ports.clock.after(PATIENCE_MS, resolve)));
+    await Promise.race([this.settle(), late]).finally(() => timer?.dispose());
   }
 
   dispose(): void {
     this.end.abort();
     this.timer?.dispose();
     this.timer = undefined;
+  }
+
+  private async settle(): Promise<void> {
+    const { isDue } = this;
+    await this.running;
+    if (isDue) await (this.running ?? this.predict());
   }
 
   private open(): readonly Entry[] {
@@ -106,7 +116,8 @@ export class Predictions implements Disposable {
       for (const id of changed) this.changed.add(id);
       logger.warn(`Couldn't predict conflicts: ${messageOf(error)}`);
     } finally {
-      this.pause = Math.max(GATHER_MS, PAUSE_FACTOR * (clock.now() - began));
+      const pause = PAUSE_FACTOR * (clock.now() - began);
+      this.pause = Math.min(Math.max(GATHER_MS, pause), LONGEST_PAUSE_MS);
     }
   }
 

@@ -101,8 +101,9 @@ interface Ended {
 
 /** Settles once the process has ended, also after the signal was aborted. */
 function run(directory: string, args: readonly string[], { env, input, signal }: GitOptions): Promise<Ended> {
-  // Windows looks for programs in the working directory first, so that must not be one with files of a repository.
-  const cwd = dirname(process.execPath);
+  // Windows looks for programs in the working directory first, so that must not be one with files of a repository. Elsewhere,
+  // the folder of the running program can be gone, such as after an update of the editor.
+  const cwd = process.platform === "win32" ? dirname(process.execPath) : "/";
   const child: ChildProcess = spawn("git", [...CONFIGURATION, "-C", directory, ...args], {
     cwd,
     env: { ...cleanEnvironment(), ...env },

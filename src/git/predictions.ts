@@ -37,7 +37,15 @@ export class Predictions {
   ): Promise<ReadonlyMap<string, WorktreeState>> {
     return reading.run(async () => {
       await this.read(worktrees, changed, signal);
-      return this.compare(signal);
+      try {
+        return await this.compare(signal);
+      } catch {
+        signal.throwIfAborted();
+        // Another repository may be in its place, which knows nothing of what was read before.
+        this.works = new Map();
+        await this.read(worktrees, changed, signal);
+        return this.compare(signal);
+      }
     });
   }
 

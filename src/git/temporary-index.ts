@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm, stat, utimes } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Repository } from "./repository.ts";
@@ -7,6 +7,8 @@ import type { Repository } from "./repository.ts";
 export async function withTemporaryIndex<T>(
   job: (env: Readonly<Record<string, string>>, path: string) => Promise<T>,
 ): Promise<T> {
+  // Whoever cleans up temporary files may have removed it.
+  await mkdir(tmpdir(), { recursive: true });
   const folder = await mkdtemp(join(tmpdir(), "asyncagents-git-"));
   try {
     const path = join(folder, "index");

@@ -97,10 +97,13 @@ export class DaemonServer implements Disposable {
     return this.admitted.size;
   }
 
-  /** Closes the connections to all windows and withdraws the entry. */
-  dispose(): void {
+  /**
+   * Closes the connections to all windows.
+   * @param keepsEntry whether the entry stays, by which the next window knows that there is something to come back to
+   */
+  dispose(keepsEntry = false): void {
     try {
-      removeEntry(this.files, this.entry);
+      if (!keepsEntry) removeEntry(this.files, this.entry);
     } catch (error) {
       // Windows skip an entry if nothing answers at its socket.
       this.options.logger.warn(`Couldn't remove the background process's entry: ${messageOf(error)}`);

@@ -294,6 +294,20 @@ describe("the daemon", function () {
     await told(1, window);
   });
 
+  it("asked to end while no window is open, leaves its entry, so that the next window comes back to the tasks", async () => {
+    const window = await open();
+    const { id } = await window.folder.calls.launch(input({ text: "Left.", gate: "left" }));
+    await asked(id);
+    const daemon = desk.daemonPid() ?? 0;
+    window.close();
+    process.kill(daemon, "SIGTERM");
+    await until("the end", () => !isAlive(daemon));
+    const next = desk.window();
+    assert.equal(await next.client.isStarted(), true);
+    model.release("left");
+    assert.equal((await end(next.folder, id)).status, "completed");
+  });
+
   it("while ending, answers neither a new window nor OpenCode's plugin: the next daemon does", async () => {
     const window = await open({}, {});
     const daemon = desk.daemonPid() ?? 0;

@@ -134,6 +134,19 @@ describe("Predictions", () => {
     assert.equal(calls.length, 2);
   });
 
+  it("pauses for at most five minutes, as the machine may have slept in the meantime", async () => {
+    add("a");
+    await clock.advance(300);
+    await clock.advance(8 * 3_600_000);
+    calls[0]?.finish({});
+    await settled();
+    step("a");
+    await clock.advance(299_999);
+    assert.equal(calls.length, 1);
+    await clock.advance(1);
+    assert.equal(calls.length, 2);
+  });
+
   it("does nothing for tasks in the folder, nor for work that was decided on, cleared or is not set up", async () => {
     const worktree = { name: "tree", directory: "/tree", base: "base" };
     add("plain", { worktree: undefined });
@@ -245,6 +258,16 @@ describe("Predictions", () => {
     await Promise.all([done, later]);
     await clock.advance(10_000);
     assert.equal(calls.length, 2);
+  });
+
+  it("is waited for for half a minute at most, as a disk can hang", async () => {
+    add("a");
+    let isDone = false;
+    const done = predictions.flush().then(() => (isDone = true));
+    await clock.advance(29_999);
+    assert.equal(isDone, false);
+    await clock.advance(1);
+    await done;
   });
 
   it("can be waited for while files keep changing", async () => {

@@ -183,6 +183,17 @@ describe("The predictions of a folder", function () {
     assert.deepEqual(await conflicts([]), { b: [] });
   });
 
+  it("are made without what was read before if another repository has taken the folder's place", async () => {
+    await tree("old", { "list.txt": "a\n" });
+    assert.deepEqual(await conflicts(), { old: [] });
+    rmSync(join(repository.root, ".git"), { recursive: true });
+    gitIn(repository.root, "init", "--quiet");
+    repository.commit({ "list.txt": "one\n" });
+    await tree("new", { "list.txt": "two\n" });
+    repository.write({ "list.txt": "three\n" });
+    assert.deepEqual(await conflicts(["new"]), { new: ["folder: list.txt"] });
+  });
+
   it("are cancelled", async () => {
     await tree("a", { "list.txt": "a\n" });
     const abort = new AbortController();
