@@ -43,7 +43,7 @@ const TASK: ToolDeclaration = {
       .optional(z.enum(["folder", "worktree"]))
       .check(
         z.describe(
-          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now or, if the user set that, as last committed, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it. Not together with resume or send_to.",
+          "worktree: the agent works in a Git worktree of its own, which starts with the folder as it is now or, if the user set that, as last committed, and the folder stays unchanged; when it ends, you get the files it changed and a Git ref with the result. folder: it works where you do. By default as the user set it, but where you do if that is a worktree. Not together with resume or send_to.",
         ),
       ),
     model: optionalText(
@@ -115,7 +115,8 @@ const CLEAR: ToolDeclaration = {
     "Takes background tasks off the list of this conversation (outside OpenCode: of the active OpenCode session): " +
     "one (`task_id`), all of a batch (`batch_id`), or all there " +
     "are (neither). Tasks that are still running are cancelled first. The answer names what was cleared. Use it when " +
-    "you need neither the tasks nor their results any more: a cleared task can no longer be read, resumed or listed.",
+    "you need neither the tasks nor their results any more: a cleared task can no longer be read, resumed or listed, " +
+    "unless it goes on because a task that it launched itself has ended.",
   input: {
     task_id: optionalText("The ID of the task to clear. Not together with batch_id."),
     batch_id: optionalText("The ID of the batch to clear. Not together with task_id."),

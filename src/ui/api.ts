@@ -69,7 +69,7 @@ export interface AsyncAgentsApi {
     read(taskID: string): Promise<SessionChanges>;
     /** Resolves to the accepted paths. */
     accept(taskID: string, paths?: readonly string[]): Promise<readonly string[]>;
-    /** Reverts only where no one else's work is lost. */
+    /** Reverts only where neither other agents' work is lost nor what users saved in the editor. */
     revert(taskID: string, paths?: readonly string[]): Promise<RevertResult>;
   };
   readonly session: {

@@ -118,7 +118,8 @@ async function collectDiagnostics({ daemon }: ServerContext): Promise<void> {
     filters: { JSON: ["json"] },
   });
   if (!uri) return;
-  const background = await daemon.diagnostics();
+  // Asking the daemon would start it.
+  const background = vscode.workspace.isTrusted ? await daemon.diagnostics() : undefined;
   const window = {
     version: vscode.version,
     app: vscode.env.appName,
