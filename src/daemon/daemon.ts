@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { messageOf } from "../engine/errors.ts";
-import type { Disposable } from "../engine/event.ts";
+import { Emitter, logged, type Disposable } from "../engine/event.ts";
 import type { Logger } from "../engine/ports.ts";
 import { installCommand, preparePrivateCopy } from "../opencode/install.ts";
 import { findOpenCode } from "../opencode/locate.ts";
@@ -82,6 +82,7 @@ export class Daemon implements FolderHost {
       tokens: this.tokens,
       starts: new Semaphore(STARTS_AT_ONCE),
       events: new ServerEvents(systemClock),
+      saves: new Emitter(logged(log, "saved files")),
       graceMs,
       clock: systemClock,
       logger: log,

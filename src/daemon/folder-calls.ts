@@ -1,6 +1,5 @@
 import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskEngine } from "../engine/engine.ts";
-import { isRunning } from "../engine/subagent.ts";
 import { FormerModes } from "../git/former-modes.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { PluginConfig } from "../opencode/plugin-config.ts";
@@ -10,13 +9,13 @@ import type { Connecting } from "./connecting.ts";
 import { search } from "./conversation/search.ts";
 import { inWords } from "./request-words.ts";
 import { planRevert } from "./revert-plan.ts";
-import type { StateFile } from "./state-files.ts";
-import { UserSaves } from "./user-saves.ts";
+import type { SavedFile, UserSaves } from "./user-saves.ts";
 import { readImage } from "./workspace-image.ts";
 
 export interface FolderParts {
   readonly directory: string;
-  readonly state: StateFile;
+  readonly saves: UserSaves;
+  readonly tellSaved: (file: SavedFile) => void;
   readonly engine: TaskEngine;
   readonly session: ActiveSession;
   readonly connection: OpenCodeConnection;
@@ -27,7 +26,8 @@ export interface FolderParts {
 /** The calls that windows can make in a folder: those of the engine, and those that other parts handle. */
 export function createFolderCalls({
   directory,
-  state,
+  saves,
+  tellSaved,
   engine,
   session,
   connection,
@@ -35,14 +35,6 @@ export function createFolderCalls({
   plugin,
 }: FolderParts): FolderCalls {
   const formerModes = new FormerModes(directory);
-  const saves = new UserSaves(state);
-  /** Whether an agent was running at this time, or may have been. */
-  const hadAgents = (at: number): boolean => {
-    const children = [...engine.allTasks(), ...engine.subagents.all()];
-    return connecting.state.kind === "connected"
-      ? children.some((child) => isRunning(child) || (child.endedAt ?? 0) >= at)
-      : state.hasWork;
-  };
   const folderOf = (sessionID: string): string => engine.worktreeWork.directoryOf(sessionID) ?? directory;
   const others: Omit<FolderCalls, keyof EngineCalls> = {
     worktreeChanges: (...args) => engine.worktreeWork.changes(...args),
@@ -65,7 +57,8 @@ export function createFolderCalls({
     search: (id, query) => search(engine, id, query, folderOf(id)),
     changes: (id, since) => connection.server.changes(id, since, saves.all),
     fileSaved: async (path, at) => {
-      if (hadAgents(at)) await saves.note(path, at, [directory, ...engine.worktrees.directories()]);
+      // The file can belong to other folders as well, such as one in a worktree that has a window of its own.
+      tellSaved({ path, at });
       await engine.worktreeWork.predictConflicts();
     },
     explainRequest: async ({ id }) => {

@@ -4,7 +4,7 @@ import { ToolService } from "../bridge/tool-service.ts";
 import { ActiveSession } from "../engine/active-session.ts";
 import { TaskEngine } from "../engine/engine.ts";
 import { messageOf, Refusal } from "../engine/errors.ts";
-import type { Disposable, Event } from "../engine/event.ts";
+import type { Disposable, Emitter, Event } from "../engine/event.ts";
 import type { Clock, Logger } from "../engine/ports.ts";
 import type { Task } from "../engine/task.ts";
 import type { TokenCounter } from "../engine/token-counter.ts";
@@ -36,6 +36,7 @@ import type { Semaphore } from "./semaphore.ts";
 import type { StateFile } from "./state-files.ts";
 import { FolderFeed } from "./folder-feed.ts";
 import { Returning } from "./returning.ts";
+import { UserSaves, type SavedFile } from "./user-saves.ts";
 
 /** What all folders of the daemon share. */
 export interface Shared {
@@ -50,6 +51,8 @@ export interface Shared {
   /** How long a folder without windows is kept, in milliseconds, as reloading a window takes a moment. */
   readonly graceMs: number;
   readonly events: ServerEvents;
+  /** Fires for each file that the user saves in any window. */
+  readonly saves: Emitter<SavedFile>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -141,7 +144,8 @@ export class DaemonFolder implements FolderService, Disposable {
     this.calls = this.returning.whenBack(
       createFolderCalls({
         directory,
-        state,
+        saves: this.parts.add(new UserSaves({ directory, engine, connecting, state }, shared.saves.event)),
+        tellSaved: (file) => shared.saves.fire(file),
         engine,
         session,
         connection,

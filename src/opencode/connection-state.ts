@@ -2,8 +2,11 @@ import type { ConnectionFailure, ConnectionState } from "../engine/connection.ts
 import type { Text } from "../engine/sentence.ts";
 import { isUntested } from "./versions.ts";
 
-/** How often the stream of an own server may break before it first opens, until those waiting for it get an error. */
-const BEARABLE_CUTS = 3;
+/**
+ * How often the stream of an own server may break before it first opens, until those waiting for it get an error. One that
+ * doesn't respond at all has about 70 seconds: it may be busy with the tasks of an earlier daemon, and ends once it is given up.
+ */
+const BEARABLE_CUTS = 6;
 
 /** What can happen to a connection. */
 export type ConnectionAction =
@@ -51,9 +54,8 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
     }
     case "cut":
       if (isUp(state)) return { kind: "reconnecting", reason: action.reason };
-      if (isBearable(action)) return { kind: "connecting", detail: action.reason };
-      return isOnlySilent(action)
-        ? { kind: "reconnecting", reason: action.reason }
+      return isBearable(action)
+        ? { kind: "connecting", detail: action.reason }
         : { kind: "failed", failure: action.failure };
     case "failed":
       if (state.kind === "failed" && state.failure === action.failure) return state;
@@ -66,11 +68,6 @@ export function reduce(state: ConnectionState, action: ConnectionAction): Connec
 /** Whether a server is in use, even if its events do not arrive at the moment. */
 export function isUp({ kind }: ConnectionState): boolean {
   return kind === "connected" || kind === "reconnecting";
-}
-
-/** Whether to go on without those who waited: an own server that is running may be too busy to respond, but at work. */
-function isOnlySilent({ own, failure: { code } }: ConnectionAction & { readonly type: "cut" }): boolean {
-  return own && code === "unreachable";
 }
 
 /** Whether to keep waiting: an own server is restarted after a crash, but stays unable to work in a folder. */

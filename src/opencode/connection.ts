@@ -251,8 +251,6 @@ export class OpenCodeConnection implements Disposable {
       // Another folder had the server stopped, which has set the state, too.
       if (isCancelled(error)) throw new ConnectionError(failures.lost());
       const failure = this.failureOf(error);
-      // Its own server is silent: this attempt is over, but the link goes on.
-      if (isUp(this.current)) throw new ConnectionError(failure);
       const isJustAbsent = how === "adopt" && ABSENT.includes(failure.code);
       this.dispatch(isJustAbsent ? { type: "left" } : { type: "failed", failure });
       throw new ConnectionError(failure);

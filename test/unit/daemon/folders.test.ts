@@ -6,6 +6,7 @@ import { DaemonFolders } from "../../../src/daemon/folders.ts";
 import { Semaphore } from "../../../src/daemon/semaphore.ts";
 import { StateFile } from "../../../src/daemon/state-files.ts";
 import type { ConnectionState } from "../../../src/engine/connection.ts";
+import { Emitter } from "../../../src/engine/event.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import { FolderWorktrees } from "../../../src/git/folder-worktrees.ts";
 import type { OwnServers } from "../../../src/opencode/own-servers.ts";
@@ -40,6 +41,7 @@ describe("the folders of the daemon", () => {
       starts: new Semaphore(1),
       graceMs: 1_000,
       events: new ServerEvents(clock),
+      saves: new Emitter((error) => assert.fail(String(error))),
       clock,
       logger: silentLogger,
     };

@@ -37,15 +37,10 @@ describe("Connection state", () => {
 
   it("fails if interrupted before the first event, unless its own server is restarted", () => {
     assert.deepEqual(reduce(connecting, cut(false, 1)), failed);
-    assert.deepEqual(reduce(connecting, cut(true, 3)), { kind: "connecting", detail: "It ended." });
+    assert.deepEqual(reduce(connecting, cut(true, 6)), { kind: "connecting", detail: "It ended." });
+    assert.deepEqual(reduce(connecting, cut(true, 7)), failed);
     const refusal = failures.refusesFolder("broken");
     assert.deepEqual(reduce(connecting, cut(true, 1, refusal)), { kind: "failed", failure: refusal });
-  });
-
-  it("goes on if its own server stays silent, as that may be at work, but not if it refuses the folder", () => {
-    assert.deepEqual(reduce(connecting, cut(true, 4)), reconnecting);
-    const refusal = failures.refusesFolder("broken");
-    assert.deepEqual(reduce(connecting, cut(true, 4, refusal)), { kind: "failed", failure: refusal });
   });
 
   it("stays identical if nothing changes", () => {
