@@ -59,6 +59,7 @@ export function createFolderCalls({
     fileSaved: async (path, at) => {
       // The file can belong to other folders as well, such as one in a worktree that has a window of its own.
       tellSaved({ path, at });
+      await saves.noted();
       await engine.worktreeWork.predictConflicts();
     },
     explainRequest: async ({ id }) => {

@@ -51,7 +51,7 @@ export interface Shared {
   /** How long a folder without windows is kept, in milliseconds, as reloading a window takes a moment. */
   readonly graceMs: number;
   readonly events: ServerEvents;
-  /** Fires for each file that the user saves in any window. */
+  /** Fires for each file that the user saves in a window that has a folder open. */
   readonly saves: Emitter<SavedFile>;
   readonly clock: Clock;
   readonly logger: Logger;

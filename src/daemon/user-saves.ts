@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import type { TaskEngine } from "../engine/engine.ts";
 import type { Disposable, Event } from "../engine/event.ts";
+import { Serial } from "../engine/serial.ts";
 import type { UserSave } from "../engine/server-model.ts";
 import { isRunning } from "../engine/subagent.ts";
 import type { Connecting } from "./connecting.ts";
@@ -21,8 +22,8 @@ export interface SavedFile {
 export interface UserSavesParts {
   readonly directory: string;
   readonly engine: Pick<TaskEngine, "allTasks" | "subagents" | "worktrees">;
-  readonly connecting: Pick<Connecting, "state">;
-  readonly state: Pick<StateFile, "saves" | "keepSaves" | "isUsed">;
+  readonly connecting: Pick<Connecting, "state" | "onDidChange">;
+  readonly state: Pick<StateFile, "saves" | "keepSaves">;
 }
 
 /**
@@ -30,40 +31,61 @@ export interface UserSavesParts {
  * saved then as changed by whichever command was running, and reverting its change would take it back as well.
  */
 export class UserSaves implements Disposable {
-  private readonly subscription: Disposable;
+  /** What was saved while it isn't known which agents are running. */
+  private undecided: readonly SavedFile[] = [];
+  private readonly notes = new Serial();
+  private readonly subscriptions: readonly Disposable[];
 
   constructor(
     private readonly parts: UserSavesParts,
     saved: Event<SavedFile>,
   ) {
-    this.subscription = saved((file) => void this.note(file));
+    this.subscriptions = [
+      saved((file) => {
+        this.undecided = [...this.undecided, file].slice(-COUNT);
+        this.decide();
+      }),
+      parts.connecting.onDidChange(() => this.decide()),
+    ];
   }
 
   get all(): readonly UserSave[] {
     return this.parts.state.saves;
   }
 
-  dispose(): void {
-    this.subscription.dispose();
+  /** Resolves once what was saved so far is remembered, as far as it can be decided. */
+  noted(): Promise<void> {
+    return this.notes.run(() => Promise.resolve());
   }
 
-  private async note({ path, at }: SavedFile): Promise<void> {
+  dispose(): void {
+    for (const subscription of this.subscriptions) subscription.dispose();
+  }
+
+  private decide(): void {
+    if (this.parts.connecting.state.kind !== "connected") return;
+    for (const { path, at } of this.undecided)
+      if (this.hadAgents(at)) void this.notes.run(() => this.note(path, at));
+    this.undecided = [];
+  }
+
+  private async note(path: string, at: number): Promise<void> {
     const { directory, engine, state } = this.parts;
-    if (!this.hadAgents(at)) return;
     // The editor may have opened it through a link.
     const real = await realpath(path).catch(() => path);
     if (![directory, ...engine.worktrees.directories()].some((folder) => isInside(folder, real))) return;
     const { saves } = state;
     const last = saves.findLast((save) => save.path === real);
     const known = last && Math.abs(at - last.end) < TOGETHER_MS ? last : undefined;
-    const save = { path: real, start: known?.start ?? at, end: Math.max(known?.end ?? at, at) };
+    // A window with several folders reports a save for each of them.
+    if (known && known.start <= at && at <= known.end) return;
+    const save = { path: real, start: Math.min(known?.start ?? at, at), end: Math.max(known?.end ?? at, at) };
     state.keepSaves([...saves.filter((one) => one !== known), save].slice(-COUNT));
   }
 
-  /** Whether an agent was running at this time, or may have been. */
+  /** Whether an agent was running at this time. */
   private hadAgents(at: number): boolean {
-    const { connecting, engine, state } = this.parts;
-    if (connecting.state.kind !== "connected") return state.isUsed;
+    const { engine } = this.parts;
     return [...engine.allTasks(), ...engine.subagents.all()].some(
       (child) => isRunning(child) || (child.endedAt ?? 0) >= at,
     );

@@ -4,7 +4,7 @@ import { isUntested } from "./versions.ts";
 
 /**
  * How often the stream of an own server may break before it first opens, until those waiting for it get an error. One that
- * doesn't respond at all has about 70 seconds: it may be busy with the tasks of an earlier daemon, and ends once it is given up.
+ * doesn't respond at all has about a minute: it may be busy with the tasks of an earlier daemon, and ends once it is given up.
  */
 const BEARABLE_CUTS = 6;
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as turn } from "node:timers/promises";
 import { StateFile } from "../../../src/daemon/state-files.ts";
 import { UserSaves, type SavedFile, type UserSavesParts } from "../../../src/daemon/user-saves.ts";
 import { Emitter } from "../../../src/engine/event.ts";
@@ -9,7 +8,6 @@ import type { UserSave } from "../../../src/engine/server-model.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
-import { until } from "../../support/wait.ts";
 
 describe("What the user saves", () => {
   let root: string;
@@ -17,6 +15,7 @@ describe("What the user saves", () => {
   let saved: Emitter<SavedFile>;
   let saves: UserSaves;
   let connection: string;
+  let changes: Emitter<void>;
   let tasks: readonly object[];
   let subagents: readonly object[];
 
@@ -35,6 +34,7 @@ describe("What the user saves", () => {
         get state() {
           return { kind: connection };
         },
+        onDidChange: changes.event,
       },
       state,
     };
@@ -48,27 +48,16 @@ describe("What the user saves", () => {
       for (const name of ["a", "b"]) writeFileSync(join(root, folder, name), "");
     }
     [connection, tasks, subagents] = ["connected", [{ status: "running" }], []];
-    saved = new Emitter((error) => assert.fail(String(error)));
+    const fail = (error: unknown): void => assert.fail(String(error));
+    [saved, changes] = [new Emitter(fail), new Emitter(fail)];
     state = await open();
     saves = create();
   });
   afterEach(() => saves.dispose());
 
-  /** Saves a file at this time, and waits until that is noted. */
   async function save(path: string, time: number): Promise<void> {
-    const before = JSON.stringify(saves.all);
     saved.fire({ path, at: time });
-    await until("the note", () => JSON.stringify(saves.all) !== before);
-  }
-
-  /** Whether a save is noted. */
-  async function isNoted(path: string, time = 1_000): Promise<boolean> {
-    saved.fire({ path, at: time });
-    // What is saved later is noted later.
-    [connection, tasks] = ["connected", [{ status: "running" }]];
-    await turn();
-    await save(at("b"), 1_000_000);
-    return saves.all.some(({ path }) => path !== at("b"));
+    await saves.noted();
   }
 
   it("is remembered with its time, also by the next daemon", async () => {
@@ -97,42 +86,49 @@ describe("What the user saves", () => {
     assert.equal(saves.all[0]?.path, at("a"));
   });
 
+  it("counts as one period whatever order it is reported in, and is written once for each change", async () => {
+    let writes = 0;
+    const keep = state.keepSaves.bind(state);
+    state.keepSaves = (kept) => {
+      writes++;
+      keep(kept);
+    };
+    for (const time of [2_000, 1_000, 1_500, 2_000]) await save(at("a"), time);
+    assert.deepEqual(saves.all, [{ path: at("a"), start: 1_000, end: 2_000 }]);
+    assert.equal(writes, 2);
+  });
+
   it("is remembered in the folder and its worktrees, and not elsewhere", async () => {
+    await save(join(root, "other", "a"), 1_000);
+    assert.deepEqual(saves.all, []);
     await save(join(root, "worktree", "a"), 1_000);
     await save(at("a"), 1_000);
     assert.equal(saves.all.length, 2);
-    saves.dispose();
-    state = await StateFile.open("/other", {
-      stateFolder: root,
-      clock: new ManualClock(),
-      logger: strictLogger,
-    });
-    saves = create();
-    assert.equal(await isNoted(join(root, "other", "a")), false);
   });
 
   it("is remembered while a task or a subagent is running, or if one has ended since", async () => {
-    [tasks, subagents] = [[{ status: "completed", endedAt: 999 }], [{ status: "running" }]];
+    tasks = [{ status: "completed", endedAt: 999 }];
+    await save(at("a"), 1_000);
+    assert.deepEqual(saves.all, []);
+    subagents = [{ status: "running" }];
     await save(at("a"), 1_000);
     [tasks, subagents] = [[{ status: "completed", endedAt: 100_001 }], []];
     await save(at("a"), 100_000);
-    tasks = [{ status: "completed", endedAt: 999 }];
-    saves.dispose();
-    state = await StateFile.open("/other", {
-      stateFolder: root,
-      clock: new ManualClock(),
-      logger: strictLogger,
-    });
-    saves = create();
-    assert.equal(await isNoted(at("a")), false);
+    assert.equal(saves.all.length, 2);
   });
 
-  it("is remembered while it isn't known what is running, if the folder is used", async () => {
-    connection = "reconnecting";
-    assert.equal(await isNoted(at("a")), false);
-    state.setUsed(true);
-    connection = "reconnecting";
-    await save(at("a"), 2_000);
+  it("is decided on once it is known what was running", async () => {
+    [connection, tasks] = ["reconnecting", []];
+    await save(at("a"), 1_000);
+    await save(at("b"), 5_000);
+    assert.deepEqual(saves.all, []);
+    [connection, tasks] = ["connected", [{ status: "completed", endedAt: 2_000 }]];
+    changes.fire();
+    await saves.noted();
+    assert.deepEqual(saves.all, [{ path: at("a"), start: 1_000, end: 1_000 }]);
+    changes.fire();
+    await saves.noted();
+    assert.equal(saves.all.length, 1);
   });
 
   it("is forgotten only after 500 later periods", async () => {
