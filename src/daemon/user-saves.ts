@@ -13,7 +13,7 @@ const COUNT = 500;
 /** Saves of a file count as one period if less time is between them, in milliseconds: editors may save at each pause. */
 const TOGETHER_MS = 10_000;
 
-/** A file that the user saved in any window, and when, in milliseconds since 1970. */
+/** A file that the user saved, and when, in milliseconds since 1970. */
 export interface SavedFile {
   readonly path: string;
   readonly at: number;

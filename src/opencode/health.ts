@@ -75,6 +75,7 @@ export async function awaitHealth(
   const end = performance.now() + withinMs;
   for (let timeoutMs = FIRST_PROBE_TIMEOUT_MS; ; timeoutMs = Math.min(timeoutMs * 2, LAST_PROBE_TIMEOUT_MS)) {
     const restMs = Math.max(1, end - performance.now());
+    // The next probe would get less than it should.
     const health = await probe(access, restMs < 3 * timeoutMs ? restMs : timeoutMs, signal);
     if (health.kind !== "no-answer" || signal?.aborted || performance.now() >= end) return health;
     await new Promise((resolve) => setTimeout(resolve, PROBE_PAUSE_MS));

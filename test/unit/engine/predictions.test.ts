@@ -121,31 +121,22 @@ describe("Predictions", () => {
     assert.ok(calls.length > 10 && calls.length <= 21, String(calls.length));
   });
 
-  it("pauses longer if reading takes longer", async () => {
-    add("a");
-    await clock.advance(300);
-    await clock.advance(2_000);
-    calls[0]?.finish({});
-    await settled();
-    step("a");
-    await clock.advance(7_999);
-    assert.equal(calls.length, 1);
-    await clock.advance(1);
-    assert.equal(calls.length, 2);
-  });
-
-  it("pauses for at most five minutes, as the machine may have slept in the meantime", async () => {
-    add("a");
-    await clock.advance(300);
-    await clock.advance(8 * 3_600_000);
-    calls[0]?.finish({});
-    await settled();
-    step("a");
-    await clock.advance(299_999);
-    assert.equal(calls.length, 1);
-    await clock.advance(1);
-    assert.equal(calls.length, 2);
-  });
+  for (const [what, took, pause] of [
+    ["longer if reading takes longer", 2_000, 8_000],
+    ["for at most five minutes, as the machine may have slept in the meantime", 8 * 3_600_000, 300_000],
+  ] as const)
+    it(`pauses ${what}`, async () => {
+      add("a");
+      await clock.advance(300);
+      await clock.advance(took);
+      calls[0]?.finish({});
+      await settled();
+      step("a");
+      await clock.advance(pause - 1);
+      assert.equal(calls.length, 1);
+      await clock.advance(1);
+      assert.equal(calls.length, 2);
+    });
 
   it("does nothing for tasks in the folder, nor for work that was decided on, cleared or is not set up", async () => {
     const worktree = { name: "tree", directory: "/tree", base: "base" };
