@@ -57,14 +57,14 @@ export class Requests implements Disposable {
 
   /**
    * Leaves out those of a running subagent, adopted or not, from before its turn: the server keeps listing those of aborted
-   * turns.
+   * turns. Those that are open stay open, because the start of a turn is noticed late if events are.
    */
   withoutVoid(listed: readonly PendingRequest[]): readonly PendingRequest[] {
     const now = this.clock.now();
     return listed.filter(({ id, sessionID }) => {
       const child = this.child(sessionID);
       const isForeign = child !== undefined && (!isTask(child) || child.adoptedAt !== undefined);
-      return !isForeign || !isRunning(child) || !isMadeBefore(id, child.startedAt, now);
+      return !isForeign || !isRunning(child) || this.open.has(id) || !isMadeBefore(id, child.startedAt, now);
     });
   }
 

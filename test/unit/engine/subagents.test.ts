@@ -409,6 +409,20 @@ describe("Subagents that others launched", () => {
       for (const each of seen) assert.deepEqual(each, [asked.id]);
     });
 
+    it("keep a request that was asked before their window noticed that they run", async () => {
+      const late = memoryWindow(server, clock);
+      await late.engine.connect();
+      const asked = server.ask(await working());
+      await clock.advance(100);
+      late.link.deliver();
+      await late.engine.connect();
+      assert.deepEqual(
+        late.engine.openRequests().map(({ request }) => request.id),
+        [asked.id],
+      );
+      late.kill();
+    });
+
     it("lose their requests once they are stopped, even when they run again", async () => {
       const id = await working();
       server.ask(id);
