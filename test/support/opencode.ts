@@ -242,7 +242,8 @@ async function serve(
       async () => {
         if (!group.running) return "ended";
         // A request sent at the moment the port opens may hang forever.
-        const health = await request("/global/health", { signal: AbortSignal.timeout(500) });
+        const patienceMs = output.includes("listening on") ? 500 : 100;
+        const health = await request("/global/health", { signal: AbortSignal.timeout(patienceMs) });
         return health.ok && "up";
       },
       60_000,
