@@ -371,6 +371,11 @@ export function sessionOf(event: SessionEvent): string {
   }
 }
 
+/** Whether an event says that a session has no turn any more. */
+export function isIdle(event: ServerEvent): event is Extract<ServerEvent, { type: "session-status" }> {
+  return event.type === "session-status" && event.status.type === "idle";
+}
+
 /**
  * Which folder a session belongs to: this one; another one, of which it is an isolated task or was launched in one; or
  * perhaps another one, as it runs in another directory or doesn't exist.

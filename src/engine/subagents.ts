@@ -94,13 +94,20 @@ export class Subagents implements Family<Subagent>, Disposable {
     else if (held.progress?.accept(event, this.ports.clock.now())) this.change(held, () => undefined);
   }
 
-  /** Updates running subagents after each connect, since events may have been missed. */
-  resync(statuses: ReadonlyMap<string, SessionStatus>, openRequests: ReadonlySet<string>): void {
+  /**
+   * Updates running subagents after each connect, since events may have been missed.
+   * @param toEnd those whose end is among the events still to come, which say how they ended
+   */
+  resync(
+    statuses: ReadonlyMap<string, SessionStatus>,
+    openRequests: ReadonlySet<string>,
+    toEnd: ReadonlySet<string>,
+  ): void {
     for (const [id, held] of this.held) {
       const status = statuses.get(id);
       // When its turn began is known once that is read.
       if (status) this.acceptStatus(held, status, undefined);
-      else if (held.progress) this.change(held, () => endUnseen(held));
+      else if (held.progress && !toEnd.has(id)) this.change(held, () => endUnseen(held));
       if (held.progress?.keepRequests(openRequests)) this.change(held, () => undefined);
     }
   }

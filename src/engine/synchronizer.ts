@@ -15,6 +15,7 @@ import type { TaskRegistry } from "./registry.ts";
 import type { Requests } from "./requests.ts";
 import type { Resume } from "./resume.ts";
 import {
+  isIdle,
   sessionOf,
   type Part,
   type PendingRequest,
@@ -204,7 +205,7 @@ export class Synchronizer implements Disposable {
     for (const entry of registry.active())
       if (entry.turn?.progress.keepRequests(open)) registry.progressed(entry);
     // Must precede the requests, because requests of turns that began or ended are removed.
-    subagents.resync(statuses, open);
+    subagents.resync(statuses, open, new Set(this.early?.filter(isIdle).map(sessionOf)));
     requests.replace(pending);
     for (const request of pending) this.handle({ type: "request-asked", request });
   }

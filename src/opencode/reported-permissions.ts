@@ -1,5 +1,5 @@
 import type { Event } from "../engine/event.ts";
-import type { PermissionRequest, ServerEvent } from "../engine/server-model.ts";
+import { isIdle, type PermissionRequest, type ServerEvent } from "../engine/server-model.ts";
 
 /** The open permissions according to events, for when the server cannot list them. */
 export class ReportedPermissions {
@@ -29,8 +29,4 @@ export class ReportedPermissions {
       for (const { id, sessionID } of this.all()) if (sessionID === event.sessionID) this.open.delete(id);
     }
   }
-}
-
-function isIdle(event: ServerEvent): event is Extract<ServerEvent, { type: "session-status" }> {
-  return event.type === "session-status" && event.status.type === "idle";
 }

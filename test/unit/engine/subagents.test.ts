@@ -339,6 +339,20 @@ describe("Subagents that others launched", () => {
     assert.equal(subagent(id).status, "idle");
   });
 
+  it("that fail while everything is read again are reported as failed", async () => {
+    await connect();
+    const id = await working();
+    window.link.fail("answer-late");
+    const connecting = connect();
+    await settled();
+    server.begin(id);
+    server.end(id, { type: "failed", error: { name: "APIError", message: "No credit" } });
+    window.link.release();
+    await connecting;
+    assert.equal(subagent(id).error?.message, "No credit");
+    assert.equal(subagent(id).status, "error");
+  });
+
   it("stay running if what they did so far cannot be read", async () => {
     const id = await working();
     window.link.fail("refused", 3);
