@@ -84,6 +84,8 @@ export class PromptSender {
     if (entry.turn) entry.turn.prompt = sent;
     try {
       await this.server.prompt(entry.record.id, prompt);
+      // Only now the server begins to store it.
+      if (entry.turn?.prompt === sent) entry.turn.prompt = { ...sent, at: this.clock.now() };
     } catch (error) {
       const isKnown = !(error instanceof ServerFailure && error.reason === "unreachable");
       // An event may have confirmed the prompt in the meantime.

@@ -14,7 +14,7 @@ const RESTARTING_MS = 60_000;
 export interface SentPrompt {
   readonly kind: "sent";
   readonly prompt: Prompt;
-  /** When it was last sent, in milliseconds since 1970. */
+  /** When it was last sent, or accepted by the server, in milliseconds since 1970. */
   readonly at: number;
   /** The call failed without a response, or the connection was lost since: the prompt may have to be sent again. */
   readonly isDoubtful: boolean;

@@ -69,6 +69,16 @@ describe("A prompt that was sent", () => {
     assert.equal(told(), 1);
   });
 
+  it("leaves the server its time to store it from when it accepted it, however late that was", async () => {
+    take = async (_prompt, store) => {
+      await new Promise<void>((resolve) => void clock.after(16_000, resolve));
+      clock.after(12_000, () => void store());
+    };
+    const launched = launch();
+    await pass(30);
+    assert.equal(outcome(await launched), "running");
+  });
+
   it("ends its task after seconds if the server neither answers nor stores it, though it is sent again", async () => {
     let sent = 0;
     take = async () => {
