@@ -1,4 +1,5 @@
 import { normalize } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { fewAtOnce } from "../engine/few-at-once.ts";
 import type { FileContent, Session, SessionChanges, UserSave } from "../engine/server-model.ts";
 import {
@@ -24,6 +25,10 @@ import { SUBAGENT_TOOL } from "./schemas.ts";
 const OTHERS_MESSAGES = 200;
 /** How many other sessions are read at a time: a folder can have hundreds, and complete messages are large. */
 const OTHERS_AT_ONCE = 4;
+
+/** How long the server may take to sum up which files a step changed, which it does after the step, in milliseconds. */
+const SUMMING_UP_MS = 3_000;
+const FIRST_PAUSE_MS = 100;
 
 /** A step of another session of the folder. */
 interface OtherStep extends FileStep {
@@ -65,7 +70,7 @@ export async function sessionChanges(
     statuses: () => asked.statuses(),
     turns: async (id, since, limit) => turnsOf(await asked.messages(id, limit), since, form),
   };
-  const turns = await source.turns(sessionID, since);
+  const turns = await summedUpTurns(source, sessionID, since);
   const own = stepsOf(turns);
   const below = await turnsOfSubagents(source, sessionID, own, since);
   const steps = [...own, ...stepsOf(below)];
@@ -107,6 +112,28 @@ export async function sessionChanges(
       }),
     hasSnapshots: own.length === 0 || own.some(({ hasSnapshot }) => hasSnapshot),
   };
+}
+
+/** The turns of a session, once the server has summed up the steps that have just ended. */
+async function summedUpTurns(
+  source: TurnSource,
+  sessionID: string,
+  since: number,
+): Promise<readonly TurnSteps[]> {
+  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+    const turns = await source.turns(sessionID, since);
+    const justEnded = Date.now() - SUMMING_UP_MS;
+    const isBehind = turns.some(({ diffs, steps }) =>
+      steps.some(
+        ({ end, isInSnapshot, patched }) =>
+          isInSnapshot &&
+          end > justEnded &&
+          ![...patched].every((path) => diffs.some((diff) => diff.path === path)),
+      ),
+    );
+    if (!isBehind || pause > SUMMING_UP_MS) return turns;
+    await delay(pause);
+  }
 }
 
 function stepsOf(turns: readonly TurnSteps[]): readonly FileStep[] {

@@ -16,6 +16,8 @@ export interface Seen {
   readonly at: number;
   /** The IDs of the requests that were open. */
   readonly requests: readonly string[];
+  /** The IDs of the active tasks. One may in fact have ended, and be heard of only later. */
+  readonly active?: readonly string[];
 }
 
 /** What happened in a folder while no window had it open. */
@@ -30,6 +32,7 @@ export interface WhileAwayOptions {
   readonly known: Pick<
     ReadModel,
     | "connection"
+    | "active"
     | "allTasks"
     | "openRequests"
     | "onDidChange"
@@ -99,7 +102,11 @@ export class WhileAway implements Disposable {
     const { known, state, clock } = this.options;
     // Data that is out of date doesn't count as seen.
     if (!this.isOver || known.connection.kind !== "connected") return;
-    state.seen = { at: clock.now(), requests: known.openRequests().map(({ request }) => request.id) };
+    state.seen = {
+      at: clock.now(),
+      requests: known.openRequests().map(({ request }) => request.id),
+      active: known.active().map(({ id }) => id),
+    };
   }
 }
 
@@ -108,7 +115,10 @@ function newRequests(seen: Seen, open: readonly OpenRequest[]): readonly OpenReq
 }
 
 function newsSince(seen: Seen, tasks: readonly Task[], requests: readonly OpenRequest[]): News {
-  const ended = tasks.filter(({ clearedAt, endedAt = 0 }) => clearedAt === undefined && endedAt > seen.at);
+  const ended = tasks.filter(
+    ({ id, clearedAt, endedAt = 0 }) =>
+      clearedAt === undefined && endedAt > (seen.active?.includes(id) ? 0 : seen.at),
+  );
   return {
     completed: ended.filter(({ status }) => status === "completed").length,
     failed: ended.filter(({ status }) => status === "error").length,

@@ -170,6 +170,61 @@ describe("what a session changed", () => {
     );
   });
 
+  describe("in a step that has just ended", () => {
+    const patch = (at: number, diffs: readonly object[]) =>
+      z.parse(rawMessages, [
+        { info: { role: "user", time: { created: 1 }, summary: { diffs } }, parts: [] },
+        {
+          info: { role: "assistant", time: { created: 2, completed: at }, path: { root: "/work" } },
+          parts: [
+            { type: "step-start", snapshot: "before" },
+            { ...tool("bash") },
+            { type: "step-finish", snapshot: "after" },
+            { type: "patch", files: ["/work/made.txt"] },
+          ],
+        },
+      ]);
+    const diff = {
+      file: "made.txt",
+      status: "added",
+      additions: 1,
+      deletions: 0,
+      patch: "@@ -0,0 +1 @@\n+made\n",
+    };
+
+    async function read(...answers: readonly ReturnType<typeof patch>[]) {
+      let reads = 0;
+      const source: ChangeSource = {
+        messages: async () => answers[Math.min(reads++, answers.length - 1)] ?? [],
+        sessions: async () => [session("ses_own")],
+        statuses: async () => new Map(),
+        ignoresCase: false,
+      };
+      const { files } = await sessionChanges(source, "ses_own", 0);
+      return { paths: files.map(({ path }) => path), reads };
+    }
+
+    it("is read again until the server has summed it up", async () => {
+      const now = Date.now();
+      assert.deepEqual(await read(patch(now, []), patch(now, [diff])), {
+        paths: ["/work/made.txt"],
+        reads: 2,
+      });
+    });
+
+    it("isn't waited for if the step ended long ago, or nothing is missing", async () => {
+      const now = Date.now();
+      assert.equal((await read(patch(now - 60_000, []), patch(now, [diff]))).reads, 1);
+      assert.equal((await read(patch(now, [diff]))).reads, 1);
+    });
+
+    it("is given up after seconds, as it may have been undone", async () => {
+      const { paths, reads } = await read(patch(Date.now() - 2_800, []));
+      assert.deepEqual(paths, []);
+      assert.ok(reads > 1 && reads < 5, `${reads} reads`);
+    });
+  });
+
   it("is mixed with what the user saved between the turns that changed a file, however the path is written", async () => {
     const source: ChangeSource = {
       messages: async () => writing("/work/A.txt", 500),

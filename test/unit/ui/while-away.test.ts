@@ -88,6 +88,28 @@ describe("what happened while no window had a folder open", () => {
     assert.equal(told.length, 1);
   });
 
+  it("includes an end before the window closed that it hadn't noticed by then", () => {
+    learn([task("ses_1", { status: "running" }), task("ses_2", { status: "queued" })]);
+    away.dispose();
+    const next = new ReadModel(clock, strictLogger);
+    const again = new WhileAway({
+      known: next,
+      state,
+      clock,
+      notifyUser: () => "always",
+      show: (news) => void told.push(news),
+    });
+    const endedAt = clock.now() - 1;
+    next.apply([
+      { type: "task", id: "ses_1", task: task("ses_1", { status: "error", endedAt }) },
+      { type: "task", id: "ses_2", task: task("ses_2", { status: "running" }) },
+      { type: "task", id: "ses_3", task: task("ses_3", { status: "completed", endedAt }) },
+      { type: "connection", state: CONNECTED },
+    ]);
+    again.dispose();
+    assert.deepEqual(told, [{ completed: 0, failed: 1, waiting: 0 }]);
+  });
+
   it("is not reported before the tasks are read", () => {
     const done = task("ses_1", { status: "completed", endedAt: LEFT_AT + 1 });
     known.apply([{ type: "task", id: done.id, task: done }]);
