@@ -325,8 +325,7 @@ export class OpenCodeAgentServer implements AgentServer {
     await this.directories.everywhere(async (directory) => {
       const list = this.call("GET", inDirectory(request, directory), z.array(schemas.permissionRequest));
       try {
-        const listed = await list;
-        this.reportedPermissions.replace(listed, (id) => this.directories.of(id) === directory);
+        await this.reportedPermissions.replace(list, (id) => this.directories.of(id) === directory);
       } catch (error) {
         if (!(error instanceof ServerFailure) || error.status !== 400) throw error;
       }

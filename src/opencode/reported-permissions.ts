@@ -4,6 +4,8 @@ import { isIdle, type PermissionRequest, type ServerEvent } from "../engine/serv
 /** The open permissions according to events, for when the server cannot list them. */
 export class ReportedPermissions {
   private readonly open = new Map<string, PermissionRequest>();
+  /** For each list being read: the permissions, and the sessions without a turn, that events told of meanwhile. */
+  private readonly readings = new Set<Set<string>>();
 
   constructor(onEvent: Event<ServerEvent>) {
     onEvent((event) => this.accept(event));
@@ -13,20 +15,40 @@ export class ReportedPermissions {
     return [...this.open.values()];
   }
 
-  /** Replaces the permissions of some sessions with the server's list. */
-  replace(listed: readonly PermissionRequest[], isListed: (sessionID: string) => boolean): void {
-    for (const { id, sessionID } of this.all()) if (isListed(sessionID)) this.open.delete(id);
-    for (const request of listed) this.open.set(request.id, request);
+  /** Replaces the permissions of some sessions with the server's list, except for what is newer than that. */
+  async replace(
+    reading: Promise<readonly PermissionRequest[]>,
+    isListed: (sessionID: string) => boolean,
+  ): Promise<void> {
+    const told = new Set<string>();
+    this.readings.add(told);
+    try {
+      const listed = await reading;
+      for (const { id, sessionID } of this.all())
+        if (isListed(sessionID) && !told.has(id)) this.open.delete(id);
+      for (const request of listed)
+        if (!told.has(request.id) && !told.has(request.sessionID)) this.open.set(request.id, request);
+    } finally {
+      this.readings.delete(told);
+    }
   }
 
   private accept(event: ServerEvent): void {
     if (event.type === "request-asked") {
-      if (event.request.type === "permission") this.open.set(event.request.id, event.request);
+      if (event.request.type !== "permission") return;
+      this.open.set(event.request.id, event.request);
+      this.tell(event.request.id);
     } else if (event.type === "request-closed") {
       this.open.delete(event.requestID);
+      this.tell(event.requestID);
     } else if (event.type === "session-deleted" || isIdle(event)) {
       // The permissions of an aborted turn are never closed by an event.
       for (const { id, sessionID } of this.all()) if (sessionID === event.sessionID) this.open.delete(id);
+      this.tell(event.sessionID);
     }
+  }
+
+  private tell(id: string): void {
+    for (const told of this.readings) told.add(id);
   }
 }
