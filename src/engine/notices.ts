@@ -23,6 +23,9 @@ const LAST_RETRY_MS = 60_000;
 /** After a lost connection, notices up to this age are verified again. */
 const RECENT_MS = 60_000;
 const CONNECTION_LOST = sentence("The connection was lost while the parent session was notified. Try again.");
+const UNDONE = sentence(
+  "Something is undone in the parent session, and the notification of this task would remove it for good. Restore it or go on there first.",
+);
 const NOT_STORED = sentence("The server accepted the notification but didn't store it.");
 
 /** The message ID of a notice. It is derived from the end of the task, so that each end has only one notice. */
@@ -94,7 +97,7 @@ export class Notices implements Disposable {
 
   /**
    * Delivers a pending notice before a task is resumed, even to a busy parent. Must be called from within the task's
-   * queue. Rejects if the notice cannot be delivered.
+   * queue. Rejects if the notice cannot be delivered, or would remove for good what the user has undone.
    */
   async deliverNow(entry: Entry): Promise<void> {
     await this.registry.flush(entry);
@@ -207,7 +210,8 @@ export class Notices implements Disposable {
         reason: english(sentence("The worktree of the parent session no longer exists.")),
       };
     // Any message removes for good what a user has undone.
-    if (waits && parent.undoneFrom) return undefined;
+    if (parent.undoneFrom && waits) return undefined;
+    if (parent.undoneFrom) throw new UserFacingError(UNDONE);
     // Until its worktree is set up, the parent can't work. The notice is tried again.
     if (wakes) this.state.worktrees.requireSetUp(parentID);
 

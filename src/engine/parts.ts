@@ -122,6 +122,11 @@ export function createParts(ports: EnginePorts) {
       // The notice of the end comes first.
       if (ended) void Promise.resolve().then(() => resume.sendWaiting(ended));
     }),
+    registry.onDidChange(({ before, after }) => {
+      if (before?.notice.state !== "pending" || !after || after.notice.state === "pending") return;
+      const told = registry.entry(after.id);
+      if (told?.isHeldBack) void resume.sendWaiting(told);
+    }),
     registry.onDidChange((change) => {
       worktrees.taskChanged(change);
       predictions.taskChanged(change);

@@ -72,8 +72,9 @@ export class WokenTurns implements Disposable {
     try {
       await entry.serial.run(async () => {
         if (!registry.holds(entry) || !isWoken(entry, answer)) return;
-        // The record of the earlier end is replaced, so its notice must be delivered first.
-        await notices.deliverNow(entry);
+        // The record of the earlier end is replaced, so its notice must be delivered first. Where that would remove for good
+        // what the user has undone, the parent is told of the next end alone.
+        if (!registry.session(entry.record.parentSessionID)?.undoneFrom) await notices.deliverNow(entry);
         const { created: at, parentID: promptMessageID } = answer;
         const { worktree, ...woken } = transition(entry.record, { type: "resume", at, promptMessageID });
         const isGone = worktree !== undefined && (await worktrees.isGoneFor(entry.record.id));

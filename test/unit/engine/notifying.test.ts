@@ -227,6 +227,43 @@ describe("A parent that is told of the end of a task", () => {
     }
   });
 
+  describe("while something is undone in it", () => {
+    const change = (undoneFrom?: { readonly messageID: string }): void => {
+      const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
+      server.put({ ...session, undoneFrom }, undefined);
+      server.emit({ type: "session-changed", session: { ...session, undoneFrom } });
+    };
+
+    it("isn't told because a task is resumed, which is refused until it is restored", async () => {
+      change({ messageID: "msg_undone" });
+      const id = await completed();
+      await assert.rejects(window.engine.resume(id, "More."), /undone/);
+      await clock.advance(120_000);
+      assert.equal(sent.length, 0);
+      assert.equal(window.engine.get(id)?.status, "completed");
+      change();
+      await settled();
+      assert.equal(sent.length, 1);
+      await window.engine.resume(id, "More.");
+      await finish(id);
+      assert.equal(sent.length, 2);
+    });
+
+    it("isn't told because a message waits for the task, which is sent once it is restored", async () => {
+      const id = await launch();
+      await window.engine.steer(id, "Then the tests.", { after: true });
+      change({ messageID: "msg_undone" });
+      await finish(id);
+      await clock.advance(120_000);
+      assert.equal(sent.length, 0);
+      assert.equal(window.engine.get(id)?.status, "completed");
+      change();
+      await settled();
+      assert.equal(sent.length, 1);
+      assert.equal(window.engine.get(id)?.status, "resumed");
+    });
+  });
+
   it("learns how many others are still running, and how many there were", async () => {
     const [one, other] = [await launch(), await launch()];
     await finish(one);

@@ -73,6 +73,34 @@ describe("A completed task that a subtask's notice wakes", () => {
     assert.match(notices[1] ?? "", /It is in the cart\./);
   });
 
+  it("is followed while something is undone in its parent, which is told of its new answer alone", async () => {
+    const change = (undoneFrom?: { readonly messageID: string }): void => {
+      const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
+      server.put({ ...session, undoneFrom }, undefined);
+      server.emit({ type: "session-changed", session: { ...session, undoneFrom } });
+    };
+    const toldBefore = (await told()).length;
+    above = await launch(parent);
+    below = await launch(above);
+    change({ messageID: "msg_undone" });
+    server.finish(above, "I wait for it.");
+    await settled();
+    server.finish(below, "Found it.");
+    await settled();
+    server.begin(above);
+    await settled();
+    assert.equal(task()?.status, "resumed");
+    assert.equal((await told()).length, toldBefore);
+    server.finish(above, "It is in the cart.");
+    await settled();
+    assert.equal((await told()).length, toldBefore);
+    change();
+    await settled();
+    const notices = await told();
+    assert.equal(notices.length, toldBefore + 1);
+    assert.match(notices.at(-1) ?? "", /It is in the cart\./);
+  });
+
   it("isn't woken by what a user cancels to clear it", async () => {
     server.begin(below);
     await settled();
