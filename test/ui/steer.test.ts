@@ -15,7 +15,7 @@ import { takeAllPictures } from "./support/pictures.ts";
 import { setUp } from "./support/set-up.ts";
 import type { Workbench } from "./support/workbench.ts";
 
-const TASKS = ["Review the cart", "Review the menu", "Review the price"] as const;
+const TASKS = ["Review the cart", "Review the menu", "Review the price", "Review the drinks"] as const;
 
 /** The first step of each task waits for a gate with the task's name. */
 function answer({ messages }: { readonly messages: readonly ModelMessage[] }): ScriptStep {
@@ -152,6 +152,24 @@ describe("steering and continuing tasks in a real editor", () => {
     await until("the new task", () =>
       model.requests.some(({ messages }) =>
         lastUserText(messages).includes("Try again with the other price"),
+      ),
+    );
+  });
+
+  it("[STE-2] the command sends a message that still waits once, before the prompt", async () => {
+    await show("Review the drinks");
+    await box().fill("Then the wines");
+    await button("Send After This").click();
+    await frame.locator(".waiting", { hasText: "Then the wines" }).waitFor();
+    await button("Cancel").click();
+    const cancelled = workbench.row("Review the drinks, cancelled");
+    await workbench.contextMenu(cancelled, "Continue Task…");
+    await workbench.quickInput.shows("it gets your waiting message first.");
+    await pictures("continues with a waiting message");
+    await workbench.quickInput.enter("But not the sweet ones");
+    await until("the new task", () =>
+      model.requests.some(({ messages }) =>
+        /^Then the wines\s+But not the sweet ones$/.test(lastUserText(messages)),
       ),
     );
   });

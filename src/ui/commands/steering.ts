@@ -54,13 +54,17 @@ export async function continueTask(context: PromptContext, argument: unknown): P
   });
   if (!child) return undefined;
   const { id, description } = child;
+  const waits = isTask(child) && waitingMessage(child) !== undefined;
   const next = await askMessage(context, {
     title: vscode.l10n.t("Continue: {0}", description),
-    hint: vscode.l10n.t("Enter a prompt. A new task carries on from the whole conversation."),
+    hint: waits
+      ? vscode.l10n.t(
+          "Enter a prompt. A new task carries on from the whole conversation; it gets your waiting message first.",
+        )
+      : vscode.l10n.t("Enter a prompt. A new task carries on from the whole conversation."),
     placeholder: vscode.l10n.t("Example: Leave the tests as they are."),
     draft: `continue ${id}`,
-    initial:
-      (isTask(child) ? waitingMessage(child) : undefined) ?? vscode.l10n.t("Continue where you left off."),
+    initial: vscode.l10n.t("Continue where you left off."),
     send: (text) => remedied(context).continue(id, text),
   });
   if (next) context.reveal(next.id);
