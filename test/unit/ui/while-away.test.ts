@@ -89,7 +89,7 @@ describe("what happened while no window had a folder open", () => {
   });
 
   it("includes an end before the window closed that it hadn't noticed by then", () => {
-    learn([task("ses_1", { status: "running" }), task("ses_2", { status: "queued" })]);
+    learn([task("ses_1", { status: "running" }), task("ses_2", { status: "running" })]);
     away.dispose();
     const next = new ReadModel(clock, strictLogger);
     const again = new WhileAway({
