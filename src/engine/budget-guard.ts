@@ -1,5 +1,5 @@
 import type { BudgetUse } from "./budget-use.ts";
-import { exceeded, hasMinutes, isNearlyUsed, isUsedUp, mostUsedOf } from "./budget.ts";
+import { exceeded, exceededAbove, hasMinutes, isNearlyUsed, isUsedUp, mostUsedOf } from "./budget.ts";
 import { percentOf, type LimitUse } from "./limit.ts";
 import type { Ending } from "./ending.ts";
 import { messageOf } from "./errors.ts";
@@ -7,7 +7,7 @@ import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import type { RunningTurn } from "./running-turn.ts";
-import { isActive, isStopped, shortID, type Task } from "./task.ts";
+import { isActive, isStopped, shortID, type Task, type TaskError } from "./task.ts";
 import type { WorkTime } from "./work-time.ts";
 
 /** How often limits of time are checked, in milliseconds. */
@@ -92,6 +92,8 @@ export class BudgetGuard implements Disposable {
       const key = `${parentSessionID}/${batchID}`;
       if (!batches.has(key)) batches.set(key, this.use.ofBatch(budget, parentSessionID, batchID));
       this.compare(entry, mostUsedOf([this.use.ofTask(budget, entry), batches.get(key)]), isNews);
+      const above = this.use.usedUpAbove(budget, entry);
+      if (above && entry.turn) this.end(entry, entry.turn, exceededAbove(above));
     }
   }
 
@@ -129,7 +131,7 @@ export class BudgetGuard implements Disposable {
     turn.nearLimit = near;
     if (!isShownAlike(before, near)) this.registry.progressed(entry);
     if (!near) return;
-    if (isUsedUp(near)) return this.end(entry, turn, near);
+    if (isUsedUp(near)) return this.end(entry, turn, exceeded(near));
     const { id, parentSessionID, batchID } = entry.record;
     const whose = near.scope === "task" ? id : `${parentSessionID}/${batchID}`;
     const key = `${whose} ${near.limit} ${near.amount}`;
@@ -138,11 +140,11 @@ export class BudgetGuard implements Disposable {
     if (isNews) this.warnings.fire(this.registry.snapshot(entry));
   }
 
-  private end(entry: Entry, turn: RunningTurn, use: LimitUse): void {
+  private end(entry: Entry, turn: RunningTurn, error: TaskError): void {
     if (!this.connected || turn.isBeingStopped) return;
     turn.isBeingStopped = true;
     this.ending
-      .stopAtLimit(entry, exceeded(use))
+      .stopAtLimit(entry, error)
       .catch((error: unknown) => {
         this.ports.logger.warn(
           `Couldn't stop task ${shortID(entry.record.id)} at its limit: ${messageOf(error)}`,

@@ -78,6 +78,25 @@ export class BudgetUse {
     });
   }
 
+  /**
+   * The limit that a completed task above this one, or its batch, has used up. Those at work are stopped with all below
+   * them. The minutes of descendants do not count above.
+   */
+  usedUpAbove(budget: Budget, { record }: Entry): LimitUse | undefined {
+    const spending = { ...budget, taskMinutes: undefined, batchMinutes: undefined };
+    for (const id of this.registry.above(record.id)) {
+      const above = this.registry.entry(id);
+      if (above?.record.status !== "completed") continue;
+      const { parentSessionID, batchID } = above.record;
+      const use = mostUsedOf([
+        this.ofTask(spending, above),
+        this.ofBatch(spending, parentSessionID, batchID),
+      ]);
+      if (use && isUsedUp(use)) return use;
+    }
+    return undefined;
+  }
+
   private of(entry: Entry, at?: number): LimitUse | undefined {
     const { budget } = this.settings();
     const { parentSessionID, batchID } = entry.record;

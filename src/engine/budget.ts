@@ -97,6 +97,18 @@ export function exceeded({ limit, scope, measure, amount }: LimitUse): TaskError
   );
 }
 
+/** The error of a task above which one that has completed, or its batch, reached a limit. */
+export function exceededAbove({ limit, measure, amount }: LimitUse): TaskError {
+  return taskError(
+    BUDGET_EXCEEDED,
+    sentence(
+      "Stopped because a task above it reached the limit of {0} for itself or its batch. The user can increase the limit ({1}), then retry or continue the task.",
+      amountText(measure, amount),
+      settingOf(limit),
+    ),
+  );
+}
+
 /** Why a batch has no room for another task. */
 export function batchIsFull(batchID: string, { limit, measure, used, amount }: LimitUse): Refusal {
   return new Refusal(

@@ -752,6 +752,37 @@ describe("the budget guard", () => {
     await assert.rejects(window.engine.retry(queued), { code: "over-budget" });
   });
 
+  for (const [what, limits] of [
+    ["a completed task", { taskCost: 1 }],
+    ["the batch of a completed task", { batchCost: 1 }],
+  ] as const)
+    it(`stops what still runs below ${what} that used up its limit, and counts no minutes there`, async () => {
+      budget = limits;
+      const window = await open();
+      const above = await launch(window, { batchID: "bat-one" });
+      await clock.advance(7 * MINUTE);
+      const below = [
+        await launch(window, { parentSessionID: above, batchID: "bat-below" }),
+        await launch(window, { parentSessionID: above, batchID: "bat-beside" }),
+      ] as const;
+      await spend(above, 0.5);
+      server.finish(above, "They go on.");
+      await settled();
+      await change(window, { ...limits, taskMinutes: 6, batchMinutes: 6 });
+      await clock.advance(3 * MINUTE);
+      await spend(below[0], 0.3);
+      await spend(below[1], 0.1);
+      for (const id of below) assert.equal(outcome(window, id), "running");
+      await spend(below[1], 0.2);
+      await clock.advance(0);
+      for (const id of below) assert.equal(outcome(window, id), "error BudgetExceeded");
+      assert.match(
+        task(window, below[0]).error?.message ?? "",
+        /a task above it reached the limit of \$1\.00/,
+      );
+      assert.equal(outcome(window, above), "completed");
+    });
+
   it("does not warn again in a window that was reloaded", async () => {
     budget = { taskCost: 1 };
     const before = await open();
