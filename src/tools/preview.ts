@@ -58,16 +58,34 @@ function questionOf(
     case "asyncagents_task":
       return launchQuestion(input, context);
     case "asyncagents_cancel": {
-      const tasks = targets(() => cancelTargets(input, context)).filter(isActive);
+      const chosen = targets(() => cancelTargets(input, context)).filter(isActive);
+      const tasks = withRunningBelow(chosen, known);
       return tasksQuestion(cancelTitle(tasks.length), tasks, targetFacts(input));
     }
     case "asyncagents_clear": {
       const tasks = targets(() => clearTargets(input, context)).filter((task) => !isCleared(task));
       const named = targetFacts(input);
       const all = sentence("All background tasks of the active session, running ones included.");
-      return tasksQuestion(clearTitle(tasks.length), tasks, named.length > 0 ? named : [all], true);
+      const unknown = named.length > 0 ? named : [all];
+      return tasksQuestion(clearTitle(tasks.length), withRunningBelow(tasks, known), unknown, true);
     }
   }
+}
+
+/** The tasks, and what still runs below them, which is cancelled with them. */
+function withRunningBelow(tasks: readonly Task[], known: KnownTasks): readonly Task[] {
+  const found = new Map(tasks.map((task) => [task.id, task]));
+  const seen = new Set<string>();
+  const look = (id: string): void => {
+    if (seen.has(id)) return;
+    seen.add(id);
+    for (const task of [...known.list(id, true), ...known.cleared(id, true)]) {
+      if (isActive(task)) found.set(task.id, task);
+      look(task.id);
+    }
+  };
+  for (const { id } of tasks) look(id);
+  return [...found.values()];
 }
 
 /** Empty if there are none or they can't be told: the call reports why. */

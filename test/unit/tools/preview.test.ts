@@ -181,6 +181,25 @@ describe("what a call of a tool would do", () => {
       });
   });
 
+  it("cancels, also by clearing, what still runs below the tasks, at any depth", async () => {
+    const { id: done } = await window.launchDone("42", 0, { description: "Done" });
+    const { id: between } = await window.launchDone("42", 0, {
+      description: "Between",
+      parent: done,
+      by: "person",
+    });
+    const { id: deep } = await window.launch({ description: "Deep", parent: between, by: "person" });
+    const clearing = asked("clear", { task_id: done });
+    assert.equal(clearing.title, "Clear this background task from the list?");
+    assert.deepEqual(clearing.facts, ["Done", "Deep", "Still running, and also cancelled: 1."]);
+    assert.deepEqual(clearing.tasks, [`ended ${done}`, `active ${deep}`]);
+    const { id: works } = await window.launch({ description: "Works" });
+    const { id: below } = await window.launch({ description: "Below", parent: works, by: "person" });
+    const cancelling = asked("cancel", { task_id: works });
+    assert.deepEqual(cancelling.facts, ["Works", "Below"]);
+    assert.deepEqual(cancelling.tasks, [`active ${works}`, `active ${below}`]);
+  });
+
   it("clears what isn't known: the task, the batch or all, as the call names it", async () => {
     const elsewhere = await window.otherSession();
     const facts = (input: unknown): readonly string[] => asked("clear", input, elsewhere).facts;
