@@ -87,12 +87,15 @@ export class BudgetGuard implements Disposable {
     const { budget } = this.ports.settings();
     if (hasMinutes(budget)) this.lookIn(LOOK_MS);
     const batches = new Map<string, LimitUse | undefined>();
+    const parents = new Map<string, LimitUse | undefined>();
     for (const entry of active) {
       const { parentSessionID, batchID } = entry.record;
       const key = `${parentSessionID}/${batchID}`;
       if (!batches.has(key)) batches.set(key, this.use.ofBatch(budget, parentSessionID, batchID));
       this.compare(entry, mostUsedOf([this.use.ofTask(budget, entry), batches.get(key)]), isNews);
-      const above = this.use.usedUpAbove(budget, entry);
+      if (!parents.has(parentSessionID))
+        parents.set(parentSessionID, this.use.usedUpAbove(budget, parentSessionID));
+      const above = parents.get(parentSessionID);
       if (above && entry.turn) this.end(entry, entry.turn, exceededAbove(above));
     }
   }

@@ -1,11 +1,13 @@
 import {
   batchIsFull,
   exceeded,
+  exceededAbove,
   hasNoRoom,
   isOverAlready,
   isUsedUp,
   mostUsed,
   mostUsedOf,
+  noRoomAbove,
   requireLimits,
   tokenSum,
   type Taken,
@@ -33,19 +35,24 @@ export class BudgetUse {
     requireLimits(budget);
     const use = this.ofBatch(budget, parentSessionID, batchID);
     if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
+    const above = this.usedUpAbove(budget, parentSessionID);
+    if (above) throw noRoomAbove(above);
   }
 
   /** Throws a {@link Refusal} if a task has no room for another turn. */
   requireRoomFor(entry: Entry): void {
-    requireLimits(this.settings().budget);
+    const { budget } = this.settings();
+    requireLimits(budget);
     const use = this.of(entry);
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
+    const above = this.usedUpAbove(budget, entry.record.parentSessionID);
+    if (above) throw noRoomAbove(above);
   }
 
   /** Whether a task has room for another turn. */
   hasRoomFor(entry: Entry): boolean {
     const use = this.of(entry);
-    return !use || !isUsedUp(use);
+    return !(use && isUsedUp(use)) && !this.usedUpAbove(this.settings().budget, entry.record.parentSessionID);
   }
 
   /** Throws a {@link Refusal} if a running subagent would be stopped immediately as a task in a batch of its own. */
@@ -61,7 +68,9 @@ export class BudgetUse {
   /** The error of a task whose turn was aborted then (milliseconds since 1970). Undefined if no limit was used up. */
   reachedBy(entry: Entry, at: number): TaskError | undefined {
     const use = this.of(entry, at);
-    return use && isUsedUp(use) ? exceeded(use) : undefined;
+    if (use && isUsedUp(use)) return exceeded(use);
+    const above = this.usedUpAbove(this.settings().budget, entry.record.parentSessionID);
+    return above && exceededAbove(above);
   }
 
   ofTask(budget: Budget, entry: Entry, at?: number): LimitUse | undefined {
@@ -79,19 +88,16 @@ export class BudgetUse {
   }
 
   /**
-   * The limit that a completed task above this one, or its batch, has used up. Those at work are stopped with all below
-   * them. The minutes of descendants do not count above.
+   * The limit that a completed task, or its batch, has used up, of the tasks from this session upwards. Those at work are
+   * stopped with all below them. The minutes of descendants do not count above.
    */
-  usedUpAbove(budget: Budget, { record }: Entry): LimitUse | undefined {
+  usedUpAbove(budget: Budget, parentSessionID: string): LimitUse | undefined {
     const spending = { ...budget, taskMinutes: undefined, batchMinutes: undefined };
-    for (const id of this.registry.above(record.id)) {
+    for (const id of [parentSessionID, ...this.registry.above(parentSessionID)]) {
       const above = this.registry.entry(id);
       if (above?.record.status !== "completed") continue;
-      const { parentSessionID, batchID } = above.record;
-      const use = mostUsedOf([
-        this.ofTask(spending, above),
-        this.ofBatch(spending, parentSessionID, batchID),
-      ]);
+      const { parentSessionID: parentID, batchID } = above.record;
+      const use = mostUsedOf([this.ofTask(spending, above), this.ofBatch(spending, parentID, batchID)]);
       if (use && isUsedUp(use)) return use;
     }
     return undefined;

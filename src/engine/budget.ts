@@ -97,7 +97,7 @@ export function exceeded({ limit, scope, measure, amount }: LimitUse): TaskError
   );
 }
 
-/** The error of a task above which one that has completed, or its batch, reached a limit. */
+/** The error of a task that is stopped because a completed task above it, or the batch of that one, reached a limit. */
 export function exceededAbove({ limit, measure, amount }: LimitUse): TaskError {
   return taskError(
     BUDGET_EXCEEDED,
@@ -137,6 +137,18 @@ export function hasNoRoom(taskID: string, { limit, scope, measure, used, amount 
           "The batch of task {0} has used {1} of its limit of {2} ({3}). The user can increase the limit.",
           ...facts,
         ),
+  );
+}
+
+/** Why a task may not begin or go on below a completed task that, or whose batch, used up a limit. */
+export function noRoomAbove({ limit, measure, amount }: LimitUse): Refusal {
+  return new Refusal(
+    "over-budget",
+    sentence(
+      "A task above it has reached the limit of {0} for itself or its batch ({1}). The user can increase the limit.",
+      amountText(measure, amount),
+      settingOf(limit),
+    ),
   );
 }
 

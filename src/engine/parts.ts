@@ -125,7 +125,7 @@ export function createParts(ports: EnginePorts) {
     registry.onDidChange(({ before, after }) => {
       if (before?.notice.state !== "pending" || !after || after.notice.state === "pending") return;
       const told = registry.entry(after.id);
-      if (told?.isHeldBack) void resume.sendWaiting(told);
+      if (told?.heldBack === "until-told") void resume.sendWaiting(told);
     }),
     registry.onDidChange((change) => {
       worktrees.taskChanged(change);

@@ -28,8 +28,8 @@ export interface Entry {
   steeredBy?: string | undefined;
   /** The notices of subtasks that may wake the task, by the IDs of their messages. */
   wokenBy?: ReadonlySet<string> | undefined;
-  /** Whether sending the message that waits for it failed. It is sent again later, at the latest at the next connect. */
-  isHeldBack?: boolean;
+  /** Why the message that waits for it couldn't be sent yet. After a failure, the next connect sends it at the latest. */
+  heldBack?: "until-told" | "failed" | undefined;
   /** Runs the commands and endings of the task one at a time. */
   readonly serial: Serial;
 }

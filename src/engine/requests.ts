@@ -57,7 +57,7 @@ export class Requests implements Disposable {
 
   /**
    * Leaves out those of a running subagent, adopted or not, from before its turn: the server keeps listing those of aborted
-   * turns. Those that are open stay open, because the start of a turn is noticed late if events are.
+   * turns. Those that are open stay open, because the start of a turn may be noticed late.
    */
   withoutVoid(listed: readonly PendingRequest[]): readonly PendingRequest[] {
     const now = this.clock.now();

@@ -6,7 +6,7 @@ import { messageOf, Refusal } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
-import type { Notices } from "./notices.ts";
+import { ParentUndone, type Notices } from "./notices.ts";
 import { ServerFailure, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt } from "./running-turn.ts";
@@ -78,10 +78,11 @@ export class Resume implements Disposable {
 
   /**
    * Sends the message that waits for the end of a turn, if the task has completed. Never rejects: after a failure that may
-   * pass, it tries again ever later; after any other, the message waits for the next connect.
+   * pass, it tries again ever later; after any other, the message waits for the next connect, or until the parent could be
+   * told of the end.
    */
   async sendWaiting(entry: Entry, delayMs = FIRST_RETRY_MS): Promise<void> {
-    entry.isHeldBack = false;
+    entry.heldBack = undefined;
     try {
       await entry.serial.run(async () => {
         const text = waitingMessage(entry.record);
@@ -90,7 +91,7 @@ export class Resume implements Disposable {
           await this.begin(entry, text, "waited");
       });
     } catch (error) {
-      entry.isHeldBack = true;
+      entry.heldBack = error instanceof ParentUndone ? "until-told" : "failed";
       this.parts.logger.warn(
         `Couldn't send a message to task ${shortID(entry.record.id)}: ${messageOf(error)}`,
       );
@@ -104,7 +105,7 @@ export class Resume implements Disposable {
     const retry = this.parts.clock.after(delayMs, () => {
       this.retries.delete(id);
       // It may have been sent meanwhile, for another reason.
-      if (entry.isHeldBack) void this.sendWaiting(entry, Math.min(2 * delayMs, LAST_RETRY_MS));
+      if (entry.heldBack) void this.sendWaiting(entry, Math.min(2 * delayMs, LAST_RETRY_MS));
     });
     this.retries.set(id, retry);
   }

@@ -116,7 +116,7 @@ export class Synchronizer implements Disposable {
     }
     this.connected = true;
     // The messages that were held back are sent again.
-    for (const entry of registry.all()) entry.isHeldBack = false;
+    for (const entry of registry.all()) entry.heldBack = undefined;
     permissions.connect();
     notices.connect();
     queue.connect();

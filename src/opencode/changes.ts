@@ -114,7 +114,10 @@ export async function sessionChanges(
   };
 }
 
-/** The turns of a session, once the server has summed up the steps that have just ended. */
+/**
+ * The turns of a session, once the server has summed up each file that a step that has just ended changed. That it has
+ * summed up only earlier changes of the file can't be told.
+ */
 async function summedUpTurns(
   source: TurnSource,
   sessionID: string,
@@ -127,6 +130,7 @@ async function summedUpTurns(
       steps.some(
         ({ end, isInSnapshot, patched }) =>
           isInSnapshot &&
+          Number.isFinite(end) &&
           end > justEnded &&
           ![...patched].every((path) => diffs.some((diff) => diff.path === path)),
       ),

@@ -58,34 +58,27 @@ function questionOf(
     case "asyncagents_task":
       return launchQuestion(input, context);
     case "asyncagents_cancel": {
-      const chosen = targets(() => cancelTargets(input, context)).filter(isActive);
-      const tasks = withRunningBelow(chosen, known);
-      return tasksQuestion(cancelTitle(tasks.length), tasks, targetFacts(input));
+      const tasks = targets(() => cancelTargets(input, context)).filter(isActive);
+      return tasksQuestion(cancelTitle(tasks.length), tasks, runningBelow(tasks, known), targetFacts(input));
     }
     case "asyncagents_clear": {
       const tasks = targets(() => clearTargets(input, context)).filter((task) => !isCleared(task));
       const named = targetFacts(input);
       const all = sentence("All background tasks of the active session, running ones included.");
       const unknown = named.length > 0 ? named : [all];
-      return tasksQuestion(clearTitle(tasks.length), withRunningBelow(tasks, known), unknown, true);
+      return tasksQuestion(clearTitle(tasks.length), tasks, runningBelow(tasks, known), unknown, true);
     }
   }
 }
 
-/** The tasks, and what still runs below them, which is cancelled with them. */
-function withRunningBelow(tasks: readonly Task[], known: KnownTasks): readonly Task[] {
-  const found = new Map(tasks.map((task) => [task.id, task]));
-  const seen = new Set<string>();
-  const look = (id: string): void => {
-    if (seen.has(id)) return;
-    seen.add(id);
-    for (const task of [...known.list(id, true), ...known.cleared(id, true)]) {
-      if (isActive(task)) found.set(task.id, task);
-      look(task.id);
-    }
-  };
-  for (const { id } of tasks) look(id);
-  return [...found.values()];
+/** What still runs below the tasks, which is cancelled with them. */
+function runningBelow(tasks: readonly Task[], known: KnownTasks): readonly Task[] {
+  const named = new Set(tasks.map(({ id }) => id));
+  const below = new Set(tasks.flatMap(({ id }) => known.descendantsOf(id).map((session) => session.id)));
+  return [...below]
+    .filter((id) => !named.has(id))
+    .flatMap((id) => known.get(id) ?? [])
+    .filter(isActive);
 }
 
 /** Empty if there are none or they can't be told: the call reports why. */
@@ -124,26 +117,38 @@ function launchQuestion(input: ToolInput, context: TargetContext): CallQuestion 
   };
 }
 
-/** @param unknown what the call names, in place of tasks that aren't known */
+/**
+ * @param below what is cancelled with the tasks
+ * @param unknown what the call names, in place of tasks that aren't known
+ */
 function tasksQuestion(
   title: Text,
   tasks: readonly Task[],
+  below: readonly Task[],
   unknown: readonly Text[],
   cancels = false,
 ): CallQuestion {
   const running = cancels ? tasks.filter(isActive).length : 0;
-  const rest = tasks.length - MOST_NAMED;
   const facts = [
-    ...tasks.slice(0, MOST_NAMED).map(({ description }) => line(description)),
-    ...(rest > 0 ? [sentence("… and {0} more.", rest)] : []),
+    ...namesOf(tasks),
     ...(running > 0 ? [sentence("Still running, and also cancelled: {0}.", running)] : []),
+    ...(below.length > 0 ? [sentence("Running below, and also cancelled: {0}.", below.length)] : []),
+    ...namesOf(below),
   ];
   return {
     title,
     facts: tasks.length > 0 ? facts : unknown,
     notes: [],
-    tasks: tasks.map((task) => ({ id: task.id, isActive: isActive(task) })),
+    tasks: [...tasks, ...below].map((task) => ({ id: task.id, isActive: isActive(task) })),
   };
+}
+
+function namesOf(tasks: readonly Task[]): readonly Text[] {
+  const rest = tasks.length - MOST_NAMED;
+  return [
+    ...tasks.slice(0, MOST_NAMED).map(({ description }) => line(description)),
+    ...(rest > 0 ? [sentence("… and {0} more.", rest)] : []),
+  ];
 }
 
 function targetFacts(input: ToolInput): readonly Text[] {

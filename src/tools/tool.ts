@@ -22,7 +22,7 @@ export interface ToolCaller {
 /** The engine's data that tools read. */
 export type KnownTasks = Pick<
   TaskEngine,
-  "list" | "cleared" | "find" | "batch" | "unreadable" | "pendingRequests"
+  "get" | "list" | "cleared" | "find" | "batch" | "descendantsOf" | "unreadable" | "pendingRequests"
 >;
 
 export interface ToolContext {

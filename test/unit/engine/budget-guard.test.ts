@@ -783,6 +783,41 @@ describe("the budget guard", () => {
       assert.equal(outcome(window, above), "completed");
     });
 
+  it("lets nothing begin or go on below a completed task that used up its limit", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const above = await launch(window);
+    const between = await launch(window, { parentSessionID: above });
+    const below = await launch(window, { parentSessionID: between });
+    server.finish(above, "They go on.");
+    server.finish(between, "It goes on.");
+    await settled();
+    await spend(above, 0.5);
+    await spend(below, 0.5);
+    await clock.advance(0);
+    assert.equal(outcome(window, below), "error BudgetExceeded");
+    const refusal = { code: "over-budget", message: /^A task above it has reached the limit of \$1\.00/ };
+    await assert.rejects(window.engine.resume(between, "More."), refusal);
+    await assert.rejects(window.engine.retry(below), refusal);
+    await assert.rejects(launch(window, { parentSessionID: between }), refusal);
+  });
+
+  it("gives the limit above as the reason even if the server could not be read after the stop", async () => {
+    budget = { taskCost: 1 };
+    const window = await open();
+    const above = await launch(window);
+    const below = await launch(window, { parentSessionID: above });
+    server.finish(above, "It goes on.");
+    await settled();
+    await spend(above, 0.5);
+    const { messages } = server;
+    server.messages = () => Promise.reject(new Error("not now"));
+    await spend(below, 0.5);
+    server.messages = messages;
+    await clock.advance(MINUTE);
+    assert.equal(outcome(window, below), "error BudgetExceeded");
+  });
+
   it("does not warn again in a window that was reloaded", async () => {
     budget = { taskCost: 1 };
     const before = await open();

@@ -260,6 +260,7 @@ describe("A parent that is told of the end of a task", () => {
       change();
       await settled();
       assert.equal(sent.length, 1);
+      assert.doesNotMatch(JSON.stringify(sent), /tasks finished/);
       assert.equal(window.engine.get(id)?.status, "resumed");
     });
   });

@@ -191,12 +191,13 @@ describe("what a call of a tool would do", () => {
     const { id: deep } = await window.launch({ description: "Deep", parent: between, by: "person" });
     const clearing = asked("clear", { task_id: done });
     assert.equal(clearing.title, "Clear this background task from the list?");
-    assert.deepEqual(clearing.facts, ["Done", "Deep", "Still running, and also cancelled: 1."]);
+    assert.deepEqual(clearing.facts, ["Done", "Running below, and also cancelled: 1.", "Deep"]);
     assert.deepEqual(clearing.tasks, [`ended ${done}`, `active ${deep}`]);
     const { id: works } = await window.launch({ description: "Works" });
     const { id: below } = await window.launch({ description: "Below", parent: works, by: "person" });
     const cancelling = asked("cancel", { task_id: works });
-    assert.deepEqual(cancelling.facts, ["Works", "Below"]);
+    assert.equal(cancelling.title, "Cancel this background task?");
+    assert.deepEqual(cancelling.facts, ["Works", "Running below, and also cancelled: 1.", "Below"]);
     assert.deepEqual(cancelling.tasks, [`active ${works}`, `active ${below}`]);
   });
 
