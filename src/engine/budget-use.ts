@@ -29,7 +29,7 @@ export class BudgetUse {
     private readonly settings: () => { readonly budget: Budget },
   ) {}
 
-  /** Throws a {@link Refusal} if the batch has no room for another task, or a limit is invalid. */
+  /** Throws a {@link Refusal} if the batch or a task above has no room for another task, or a limit is invalid. */
   requireRoom(parentSessionID: string, batchID: string): void {
     const { budget } = this.settings();
     requireLimits(budget);
@@ -57,12 +57,14 @@ export class BudgetUse {
 
   /** Throws a {@link Refusal} if a running subagent would be stopped immediately as a task in a batch of its own. */
   requireRoomToAdopt(subagent: Subagent): void {
-    const { id } = subagent;
+    const { id, parentSessionID } = subagent;
     const { budget } = this.settings();
     const { cost, tokens } = totals(this.registry, [id], this.clock.now());
     const taken = { cost, tokens: tokenSum(tokens), minutes: this.work.ofSubagent(subagent) / 60_000 };
     const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
     if (use && isUsedUp(use)) throw isOverAlready(id, use);
+    const above = this.usedUpAbove(budget, parentSessionID);
+    if (above) throw noRoomAbove(above);
   }
 
   /** The error of a task whose turn was aborted then (milliseconds since 1970). Undefined if no limit was used up. */

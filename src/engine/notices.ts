@@ -33,9 +33,6 @@ export function noticeID(record: TaskRecord, endedAt: number, finalMessageID: st
   return derivedID("msg", endedAt, record.id, record.promptMessageID, finalMessageID ?? "");
 }
 
-/** Telling the parent now would remove for good what the user has undone in it. */
-export class ParentUndone extends UserFacingError {}
-
 /** Notifies parents of how their tasks ended: exactly once per end, even after crashes. */
 export class Notices implements Disposable {
   private readonly retries = new Map<string, Disposable>();
@@ -214,7 +211,7 @@ export class Notices implements Disposable {
       };
     // Any message removes for good what a user has undone.
     if (parent.undoneFrom && waits) return undefined;
-    if (parent.undoneFrom) throw new ParentUndone(UNDONE);
+    if (parent.undoneFrom) throw new UserFacingError(UNDONE);
     // Until its worktree is set up, the parent can't work. The notice is tried again.
     if (wakes) this.state.worktrees.requireSetUp(parentID);
 

@@ -125,7 +125,8 @@ export function createParts(ports: EnginePorts) {
     registry.onDidChange(({ before, after }) => {
       if (before?.notice.state !== "pending" || !after || after.notice.state === "pending") return;
       const told = registry.entry(after.id);
-      if (told?.heldBack === "until-told") void resume.sendWaiting(told);
+      // The notice may have been in the way of the message.
+      if (told?.heldBack) void resume.sendWaiting(told);
     }),
     registry.onDidChange((change) => {
       worktrees.taskChanged(change);

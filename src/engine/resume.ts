@@ -6,7 +6,7 @@ import { messageOf, Refusal } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { freshID } from "./ids.ts";
 import { requirePrompt } from "./launcher.ts";
-import { ParentUndone, type Notices } from "./notices.ts";
+import type { Notices } from "./notices.ts";
 import { ServerFailure, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentPrompt } from "./running-turn.ts";
@@ -78,8 +78,8 @@ export class Resume implements Disposable {
 
   /**
    * Sends the message that waits for the end of a turn, if the task has completed. Never rejects: after a failure that may
-   * pass, it tries again ever later; after any other, the message waits for the next connect, or until the parent could be
-   * told of the end.
+   * pass, it tries again ever later; after any other, the message waits until the parent was told of the end, or for the
+   * next connect.
    */
   async sendWaiting(entry: Entry, delayMs = FIRST_RETRY_MS): Promise<void> {
     entry.heldBack = undefined;
@@ -91,7 +91,8 @@ export class Resume implements Disposable {
           await this.begin(entry, text, "waited");
       });
     } catch (error) {
-      entry.heldBack = error instanceof ParentUndone ? "until-told" : "failed";
+      const isUntold = entry.record.notice.state === "pending" && !(error instanceof Refusal);
+      entry.heldBack = isUntold ? "until-told" : "failed";
       this.parts.logger.warn(
         `Couldn't send a message to task ${shortID(entry.record.id)}: ${messageOf(error)}`,
       );

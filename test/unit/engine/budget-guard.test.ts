@@ -39,6 +39,7 @@ describe("the budget guard", () => {
       get maxConcurrentTasks() {
         return concurrent;
       },
+      maxDepth: 3,
     };
     const window = memoryWindow(server, clock, settings, windows.length + 1);
     windows.push(window);
@@ -788,7 +789,8 @@ describe("the budget guard", () => {
     const window = await open();
     const above = await launch(window);
     const between = await launch(window, { parentSessionID: above });
-    const below = await launch(window, { parentSessionID: between });
+    const below = await launch(window, { parentSessionID: between, launchedBy: "agent" });
+    const beside = await server.createSession({ title: "Look", parentID: above, agent: "general" });
     server.finish(above, "They go on.");
     server.finish(between, "It goes on.");
     await settled();
@@ -796,10 +798,16 @@ describe("the budget guard", () => {
     await spend(below, 0.5);
     await clock.advance(0);
     assert.equal(outcome(window, below), "error BudgetExceeded");
+    assert.equal(outcome(window, between), "completed");
+    assert.ok(!server.running().has(between));
     const refusal = { code: "over-budget", message: /^A task above it has reached the limit of \$1\.00/ };
     await assert.rejects(window.engine.resume(between, "More."), refusal);
     await assert.rejects(window.engine.retry(below), refusal);
     await assert.rejects(launch(window, { parentSessionID: between }), refusal);
+    await server.prompt(beside.id, { messageID: "msg_look", agent: "general", parts: [{ text: "Look." }] });
+    server.begin(beside.id);
+    await settled();
+    await assert.rejects(window.engine.adopt(beside.id), refusal);
   });
 
   it("gives the limit above as the reason even if the server could not be read after the stop", async () => {

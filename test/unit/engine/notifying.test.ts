@@ -227,6 +227,23 @@ describe("A parent that is told of the end of a task", () => {
     }
   });
 
+  for (const failures of [1, 2, 3])
+    it(`is told that a task goes on whose waiting message could only be sent after ${failures} failures to tell it`, async () => {
+      const id = await launch();
+      await window.engine.steer(id, "Then the tests.", { after: true });
+      const { prompt } = server;
+      let left = failures;
+      server.prompt = (sessionID, given) =>
+        sessionID === parent && left-- > 0
+          ? Promise.reject(new ServerFailure("POST", "refused", "Busy.", 503))
+          : prompt.call(server, sessionID, given);
+      await finish(id);
+      await clock.advance(120_000);
+      assert.equal(window.engine.get(id)?.status, "resumed");
+      assert.equal(sent.length, 1);
+      assert.doesNotMatch(JSON.stringify(sent), /tasks finished/);
+    });
+
   describe("while something is undone in it", () => {
     const change = (undoneFrom?: { readonly messageID: string }): void => {
       const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
