@@ -84,6 +84,6 @@ function noticeLines({ notice: before }: TaskRecord, { notice: after }: TaskReco
         ? []
         : [`notice ${after.messageID} delivered`];
     case "skipped":
-      return before.state === "skipped" ? [] : [`no notice: ${after.reason}`];
+      return before.state === "skipped" ? [] : [`no notice: ${after.reason.replace(/\.$/, "")}`];
   }
 }

@@ -113,7 +113,7 @@ describe("The log of a task", () => {
   it("has what its parent was told", () => {
     const pending = { state: "pending", messageID: "msg_1", attempts: 0 } as const;
     const delivered = { state: "delivered", messageID: "msg_1", at: 5 } as const;
-    const skipped = { state: "skipped", reason: "Turned off in the settings" } as const;
+    const skipped = { state: "skipped", reason: "Turned off in the settings." } as const;
     assert.deepEqual(lines({}, { notice: pending }), ["notice msg_1 is due"]);
     assert.deepEqual(lines({ notice: pending }, { notice: { ...pending } }), []);
     assert.deepEqual(lines({ notice: pending }, { notice: { ...pending, attempts: 2 } }), [
