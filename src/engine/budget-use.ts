@@ -35,8 +35,7 @@ export class BudgetUse {
     requireLimits(budget);
     const use = this.ofBatch(budget, parentSessionID, batchID);
     if (use && isUsedUp(use)) throw batchIsFull(batchID, use);
-    const above = this.usedUpAbove(budget, parentSessionID);
-    if (above) throw noRoomAbove(above);
+    this.requireRoomAbove(budget, parentSessionID);
   }
 
   /** Throws a {@link Refusal} if a task has no room for another turn. */
@@ -45,8 +44,7 @@ export class BudgetUse {
     requireLimits(budget);
     const use = this.of(entry);
     if (use && isUsedUp(use)) throw hasNoRoom(entry.record.id, use);
-    const above = this.usedUpAbove(budget, entry.record.parentSessionID);
-    if (above) throw noRoomAbove(above);
+    this.requireRoomAbove(budget, entry.record.parentSessionID);
   }
 
   /** Whether a task has room for another turn. */
@@ -63,8 +61,7 @@ export class BudgetUse {
     const taken = { cost, tokens: tokenSum(tokens), minutes: this.work.ofSubagent(subagent) / 60_000 };
     const use = mostUsedOf([mostUsed(budget, "task", () => taken), mostUsed(budget, "batch", () => taken)]);
     if (use && isUsedUp(use)) throw isOverAlready(id, use);
-    const above = this.usedUpAbove(budget, parentSessionID);
-    if (above) throw noRoomAbove(above);
+    this.requireRoomAbove(budget, parentSessionID);
   }
 
   /** The error of a task whose turn was aborted then (milliseconds since 1970). Undefined if no limit was used up. */
@@ -103,6 +100,11 @@ export class BudgetUse {
       if (use && isUsedUp(use)) return use;
     }
     return undefined;
+  }
+
+  private requireRoomAbove(budget: Budget, parentSessionID: string): void {
+    const use = this.usedUpAbove(budget, parentSessionID);
+    if (use) throw noRoomAbove(use);
   }
 
   private of(entry: Entry, at?: number): LimitUse | undefined {

@@ -413,6 +413,13 @@ export class MemoryServer implements AgentServer {
     this.setStatus(sessionID, { type: "retry", attempt: 1, message: "Too many requests", next });
   }
 
+  /** The user undoes a message and what came after it; without a message, restores what was undone. */
+  undo(sessionID: string, messageID?: string): void {
+    const session = this.known().find(({ id }) => id === sessionID);
+    if (!session) throw new Error(`There is no session ${sessionID}.`);
+    this.put({ ...session, undoneFrom: messageID === undefined ? undefined : { messageID } }, undefined);
+  }
+
   /** The context is full: sends an error and compacts the conversation, after which the turn continues. */
   overflow(sessionID: string): void {
     const message = this.openMessage(sessionID);

@@ -208,19 +208,14 @@ describe("A parent that is told of the end of a task", () => {
   });
 
   it("isn't told while something is undone in it, which the message would remove for good", async () => {
-    const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
-    const change = (undoneFrom?: { readonly messageID: string }): void => {
-      server.put({ ...session, undoneFrom }, undefined);
-      server.emit({ type: "session-changed", session: { ...session, undoneFrom } });
-    };
     for (const input of [{}, byAgent]) {
       sent.length = 0;
-      change({ messageID: "msg_undone" });
+      server.undo(parent, "msg_undone");
       const id = await completed(input);
       await clock.advance(120_000);
       assert.equal(sent.length, 0);
       assert.equal((await notice(id)).state, "pending");
-      change();
+      server.undo(parent);
       await settled();
       assert.equal(sent.length, 1);
       assert.equal((await notice(id)).state, "delivered");
@@ -245,20 +240,14 @@ describe("A parent that is told of the end of a task", () => {
     });
 
   describe("while something is undone in it", () => {
-    const change = (undoneFrom?: { readonly messageID: string }): void => {
-      const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
-      server.put({ ...session, undoneFrom }, undefined);
-      server.emit({ type: "session-changed", session: { ...session, undoneFrom } });
-    };
-
     it("isn't told because a task is resumed, which is refused until it is restored", async () => {
-      change({ messageID: "msg_undone" });
+      server.undo(parent, "msg_undone");
       const id = await completed();
       await assert.rejects(window.engine.resume(id, "More."), /undone/);
       await clock.advance(120_000);
       assert.equal(sent.length, 0);
       assert.equal(window.engine.get(id)?.status, "completed");
-      change();
+      server.undo(parent);
       await settled();
       assert.equal(sent.length, 1);
       await window.engine.resume(id, "More.");
@@ -269,12 +258,12 @@ describe("A parent that is told of the end of a task", () => {
     it("isn't told because a message waits for the task, which is sent once it is restored", async () => {
       const id = await launch();
       await window.engine.steer(id, "Then the tests.", { after: true });
-      change({ messageID: "msg_undone" });
+      server.undo(parent, "msg_undone");
       await finish(id);
       await clock.advance(120_000);
       assert.equal(sent.length, 0);
       assert.equal(window.engine.get(id)?.status, "completed");
-      change();
+      server.undo(parent);
       await settled();
       assert.equal(sent.length, 1);
       assert.doesNotMatch(JSON.stringify(sent), /tasks finished/);

@@ -74,15 +74,10 @@ describe("A completed task that a subtask's notice wakes", () => {
   });
 
   it("is followed while something is undone in its parent, which is told of its new answer alone", async () => {
-    const change = (undoneFrom?: { readonly messageID: string }): void => {
-      const session = server.known().find(({ id }) => id === parent) ?? assert.fail();
-      server.put({ ...session, undoneFrom }, undefined);
-      server.emit({ type: "session-changed", session: { ...session, undoneFrom } });
-    };
     const toldBefore = (await told()).length;
     above = await launch(parent);
     below = await launch(above);
-    change({ messageID: "msg_undone" });
+    server.undo(parent, "msg_undone");
     server.finish(above, "I wait for it.");
     await settled();
     server.finish(below, "Found it.");
@@ -94,7 +89,7 @@ describe("A completed task that a subtask's notice wakes", () => {
     server.finish(above, "It is in the cart.");
     await settled();
     assert.equal((await told()).length, toldBefore);
-    change();
+    server.undo(parent);
     await settled();
     const notices = await told();
     assert.equal(notices.length, toldBefore + 1);
