@@ -1,9 +1,9 @@
 import { Refusal } from "./errors.ts";
 import { modelText } from "./model-ref.ts";
 import type { AgentServer } from "./ports.ts";
-import { sentence } from "./sentence.ts";
+import { sentence, type Text } from "./sentence.ts";
 import type { AgentInfo, ModelInfo } from "./server-model.ts";
-import type { ModelRef, TaskRecord } from "./task.ts";
+import { shortID, type ModelRef, type TaskRecord } from "./task.ts";
 
 /**
  * The agents and models of the server, read once per connection: OpenCode reads its configuration again only when it
@@ -60,13 +60,8 @@ export class Catalog {
       agent = await find();
     }
     if (agent) return agent;
-    const names = (await choice()).map(({ name }) => name).join(", ");
-    throw new Refusal(
-      "unknown-agent",
-      wanted === undefined
-        ? sentence("The server has no agents. Configure one in OpenCode.")
-        : sentence('Agent "{0}" doesn\'t exist. Available agents: {1}.', wanted, names),
-    );
+    const [all, available] = [await this.agents(), await choice()];
+    throw new Refusal("unknown-agent", noAgent(wanted, all, available));
   }
 
   /** The agent, unless it is one that only users can launch. */
@@ -75,19 +70,68 @@ export class Catalog {
     return agent?.mode === "primary" ? undefined : wanted;
   }
 
+  /** Throws a {@link Refusal} if the agent or the model of a task is gone: the server would accept a prompt, and fail. */
+  async requireStillThere({ id, agent, model }: Pick<TaskRecord, "id" | "agent" | "model">): Promise<void> {
+    if (!(await this.all()).some(({ name }) => name === agent))
+      throw new Refusal(
+        "unknown-agent",
+        sentence(
+          "Task {0} can't be resumed, as agent \"{1}\" doesn't exist any more. Fork it with another agent.",
+          shortID(id),
+          agent,
+        ),
+      );
+    if (model && !(await this.has(model)))
+      throw new Refusal(
+        "unknown-model",
+        sentence(
+          "Task {0} can't be resumed, as model \"{1}\" doesn't exist any more. Fork it with another model.",
+          shortID(id),
+          modelText(model),
+        ),
+      );
+  }
+
   /** Throws a {@link Refusal} if the server does not offer this model. */
   async checkModel(wanted: ModelRef): Promise<void> {
-    const has = async (): Promise<boolean> =>
-      (await this.models()).some(
-        ({ ref }) => ref.providerID === wanted.providerID && ref.modelID === wanted.modelID,
-      );
-    if (await has()) return;
+    if (await this.has(wanted)) return;
     this.forget();
-    if (await has()) return;
+    if (await this.has(wanted)) return;
     const names = (await this.models()).slice(0, 10).map(({ ref }) => `${ref.providerID}/${ref.modelID}`);
     throw new Refusal(
       "unknown-model",
-      sentence('Model "{0}" doesn\'t exist. Available models: {1}.', modelText(wanted), names.join(", ")),
+      sentence(
+        'Model "{0}" doesn\'t exist. Available models: {1}. A new one is found once OpenCode is restarted.',
+        modelText(wanted),
+        names.length === 0 ? sentence("none") : names.join(", "),
+      ),
     );
   }
+
+  private async has({ providerID, modelID }: ModelRef): Promise<boolean> {
+    const models = await this.models();
+    return models.some(({ ref }) => ref.providerID === providerID && ref.modelID === modelID);
+  }
+}
+
+/** Why the wanted agent, or any, can't be launched. */
+function noAgent(
+  wanted: string | undefined,
+  all: readonly AgentInfo[],
+  available: readonly AgentInfo[],
+): Text {
+  if (all.length === 0)
+    return sentence("The server has no agents. Add one to OpenCode's configuration, then restart OpenCode.");
+  if (wanted === undefined || available.length === 0)
+    return sentence(
+      'No agent is available to agents. Add one with the mode "subagent" or "all" to OpenCode\'s configuration, then restart OpenCode.',
+    );
+  const names = available.map(({ name }) => name).join(", ");
+  return all.some(({ name }) => name === wanted)
+    ? sentence('Only the user can launch agent "{0}". Available agents: {1}.', wanted, names)
+    : sentence(
+        'Agent "{0}" doesn\'t exist. Available agents: {1}. A new one is found once OpenCode is restarted.',
+        wanted,
+        names,
+      );
 }

@@ -8,6 +8,8 @@ export interface ConnectionFailure {
     | "bad-path"
     | "start-failed"
     | "start-timeout"
+    /** The server runs, but refuses to load the folder. */
+    | "folder-refused"
     | "unreachable"
     | "not-opencode"
     | "wrong-password"

@@ -2,6 +2,7 @@ import type { Adoption } from "./adoption.ts";
 import { watchForStop, type AgentCall, type AgentPermissions } from "./agent-permissions.ts";
 import { isStored, type PromptSender } from "./arrival.ts";
 import type { BudgetUse } from "./budget-use.ts";
+import type { Catalog } from "./catalog.ts";
 import { messageOf, Refusal } from "./errors.ts";
 import type { Disposable } from "./event.ts";
 import { freshID } from "./ids.ts";
@@ -25,6 +26,7 @@ const LAST_RETRY_MS = 60_000;
 interface ResumeParts extends Pick<EnginePorts, "server" | "clock" | "random" | "logger"> {
   readonly registry: TaskRegistry;
   readonly subagents: Subagents;
+  readonly catalog: Catalog;
   readonly permissions: AgentPermissions;
   readonly adoption: Adoption;
   readonly budget: BudgetUse;
@@ -136,14 +138,15 @@ export class Resume implements Disposable {
     by: AgentCall | "waited" | undefined,
     requireGoingOn?: () => void,
   ): Promise<void> {
-    const { server, clock, random, registry, permissions, budget, notices, prompts, turns, worktrees } =
-      this.parts;
+    const { server, clock, random, registry, catalog, permissions, budget } = this.parts;
+    const { notices, prompts, turns, worktrees } = this.parts;
     const call = by === "waited" ? undefined : by;
     const at = clock.now();
     const event = { type: "resume", at, promptMessageID: freshID("msg", at, random) } as const;
     // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
+    await catalog.requireStillThere(entry.record);
     const { id, agent } = entry.record;
     await worktrees.requireFor(id);
     worktrees.requireSetUp(id);

@@ -1,5 +1,5 @@
-import { access, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, constants, readFile, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { messageOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 import { git, GitError, gitText, parts, setting } from "./git.ts";
@@ -47,7 +47,18 @@ async function versionObstacle(
   directory: string,
   signal: AbortSignal | undefined,
 ): Promise<Text | undefined> {
-  const version = await gitText(directory, ["version"], { signal });
+  let version: string;
+  try {
+    version = await gitText(directory, ["version"], { signal });
+  } catch (error) {
+    if (!(error instanceof GitError) || error.stderr === "") throw error;
+    // Such as the placeholder of macOS, whose lines only make sense together.
+    return sentence(
+      "Git doesn't run: {0} Install Git {1} or later, or run the task in the folder instead.",
+      endOf(error.stderr.trim().replaceAll(/\s*\n\s*/g, " ")),
+      OLDEST.join("."),
+    );
+  }
   const [, major = "0", minor = "0"] = /(\d+)\.(\d+)/.exec(version) ?? [];
   const isNew = Number(major) > OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) >= OLDEST[1]);
   return isNew
@@ -126,14 +137,32 @@ async function pathObstacle(
     process.platform === "win32" && !(await setting(repository.root, "core.longpaths", { signal }));
   const limit = isShort ? 259 : 4_095;
   const longest = paths.reduce((length, path) => Math.max(length, path.length), 0);
-  const length = worktreesFolder(repository, location).length + 1 + LONGEST_NAME + 1 + longest;
+  const folder = worktreesFolder(repository, location);
+  const length = folder.length + 1 + LONGEST_NAME + 1 + longest;
   return length <= limit
-    ? undefined
+    ? locationObstacle(folder)
     : sentence(
         "Paths in the worktree would be too long: up to {0} characters, and the limit is {1}. Choose a shorter location in the settings, or run the task in the folder instead.",
         length,
         limit,
       );
+}
+
+/** @param at the folder, or the next one above it if it doesn't exist yet */
+async function locationObstacle(folder: string, at = folder): Promise<Text | undefined> {
+  try {
+    const isFolder = (await stat(at)).isDirectory();
+    if (isFolder) return void (await access(at, constants.W_OK));
+  } catch (error) {
+    const above = dirname(at);
+    if (/^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? "") && above !== at)
+      return locationObstacle(folder, above);
+  }
+  return sentence(
+    'Worktrees would be made in "{0}", but "{1}" isn\'t a folder that you can write to. Choose another location in the settings (asyncagents.isolation.location), or run the task in the folder instead.',
+    folder,
+    at,
+  );
 }
 
 async function textOf(file: string): Promise<string> {

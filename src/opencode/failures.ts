@@ -75,9 +75,17 @@ export const failures = {
   }),
 
   refusesFolder: (reason: string) => ({
+    code: "folder-refused" as const,
+    message: sentence("OpenCode is running, but can't work in this folder: {0}.", reason),
+    remedy: sentence(
+      "Fix the problem it reports (usually in its configuration), then connect again. If that doesn't help, restart the server.",
+    ),
+  }),
+
+  failsInFolder: (reason: string) => ({
     code: "start-failed" as const,
     message: sentence("OpenCode is running, but can't work in this folder: {0}.", reason),
-    remedy: sentence("Fix the problem it reports (usually in its configuration), then connect again."),
+    remedy: sentence("Connect again. If that doesn't help, restart the server."),
   }),
 
   loadTimeout: (ms: number) => ({

@@ -60,7 +60,10 @@ export async function loadFolder(
 
 function folderOf({ response, error, data }: ServerAnswer): ServerFolder {
   if (!response) throw new ConnectionError(failures.lost());
-  if (!response.ok) throw new ConnectionError(failures.refusesFolder(describeServerError(error)));
+  if (!response.ok) {
+    const describe = response.status < 500 ? failures.refusesFolder : failures.failsInFolder;
+    throw new ConnectionError(describe(describeServerError(error)));
+  }
   const { directory, worktree = "/" } = parse(folderPath, data);
   return { directory, isInRepository: worktree !== "/" };
 }

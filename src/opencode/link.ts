@@ -132,9 +132,7 @@ export class Link implements Disposable {
     const health = await awaitHealth(server, HEALTH_TIMEOUT_MS, signal);
     signal.throwIfAborted();
     const failure = healthFailure(health, server.url, attachment.own);
-    if (failure) {
-      throw this.isFinal(failure) ? this.endLink({ type: "failed", failure }) : new ConnectionError(failure);
-    }
+    if (failure) throw this.failed(failure);
     if (health.kind === "healthy") this.version = health.version;
     const client = createClient(server, directory);
     const folder = await loadFolder(client, {
@@ -145,6 +143,9 @@ export class Link implements Disposable {
         logger.info(english(PREPARING));
         dispatch({ type: "progress", detail: PREPARING });
       },
+    }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw error instanceof ConnectionError ? this.failed(error.failure) : error;
     });
     signal.throwIfAborted();
     this.client = createClient(server, directory, folder);
@@ -154,11 +155,18 @@ export class Link implements Disposable {
     return this.following;
   }
 
-  /** Whether a server with this problem is given up. */
+  /** Gives up a server with a problem that lasts. Returns the error to throw. */
+  private failed(failure: ConnectionFailure): Error {
+    if (!this.isFinal(failure)) return new ConnectionError(failure);
+    // It keeps its version and the configuration that it has read, so that connecting again must start another one.
+    this.options.attachment.finish();
+    return this.endLink({ type: "failed", failure });
+  }
+
   private isFinal({ code }: ConnectionFailure): boolean {
     if (/too-(old|new)$/.test(code)) return true;
     // An own server may just have crashed; its attachment then reports the restart or the end soon.
-    if (this.options.attachment.own) return false;
+    if (this.options.attachment.own) return code === "folder-refused";
     // Where OpenCode has responded, something else, such as a proxy, does so only until it is back.
     return code === "wrong-password" || (code === "not-opencode" && this.version === "");
   }

@@ -610,8 +610,32 @@ describe("Connection to a server that the extension starts", function () {
   it("reports a configuration error in the real server's words", async () => {
     desk = Desk.open({ env: { OPENCODE_CONFIG_CONTENT: '{"model": 5}' } });
     const failure = await failureOf(desk.connection().connect());
-    assert.equal(failure.code, "start-failed");
+    assert.equal(failure.code, "folder-refused");
     assert.match(english(failure.message), /model: Expected string.*OPENCODE_CONFIG_CONTENT/);
+  });
+
+  it("works in a folder whose configuration was wrong once it is corrected, though OpenCode keeps what it has read", async () => {
+    desk = Desk.open({ graceMs: 60_000 });
+    const file = join(desk.directory, "opencode.json");
+    writeFileSync(file, '{ "model": 5 }');
+    const window = desk.connection();
+    const failure = await failureOf(window.connect());
+    assert.equal(failure.code, "folder-refused");
+    writeFileSync(file, "{}");
+    await window.connect();
+    assert.deepEqual(await window.server.sessions(), []);
+  });
+
+  it("goes on for the other folders while it refuses one, which is told to have it restarted", async () => {
+    desk = Desk.open();
+    const other = desk.connection({}, { directory: tempDir("other") });
+    await other.connect();
+    const { pid } = desk.state() ?? assert.fail("no server");
+    writeFileSync(join(desk.directory, "opencode.json"), '{ "model": 5 }');
+    const failure = await failureOf(desk.connection().connect());
+    assert.match(english(failure.remedy), /connect again.* restart the server\.$/);
+    assert.deepEqual(await other.server.sessions(), []);
+    assert.equal(other.serverPid, pid);
   });
 
   it("gives up on a server that does not become ready", async () => {
@@ -621,10 +645,12 @@ describe("Connection to a server that the extension starts", function () {
     assert.match(english(failure.message), /within 1 s/);
   });
 
-  it("refuses a server that is too old", async () => {
-    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "old" }, graceMs: 100 });
+  it("refuses a server that is too old, and ends it", async () => {
+    desk = Desk.open({ binary: fakeServer, env: { FAKE_SERVER: "old" }, graceMs: 60_000 });
     const failure = await failureOf(desk.connection().connect());
     assert.equal(failure.code, "too-old");
+    // It would still be too old after an update.
+    await until("its end", () => serverKeys(desk.files()).length === 0);
   });
 
   it("gives up when the server crashes again and again", async () => {

@@ -62,11 +62,20 @@ describe("The agents and models of a server", () => {
     assert.equal((await catalog.agent(undefined, "agent")).name, "general");
     await assert.rejects(catalog.agent("build", "agent"), {
       code: "unknown-agent",
-      message: 'Agent "build" doesn\'t exist. Available agents: general.',
+      message: 'Only the user can launch agent "build". Available agents: general.',
     });
     await assert.rejects(catalog.agent("title", "person"), {
-      message: 'Agent "title" doesn\'t exist. Available agents: build, general.',
+      message:
+        'Agent "title" doesn\'t exist. Available agents: build, general. A new one is found once OpenCode is restarted.',
     });
+  });
+
+  it("if agents can launch none, they aren't told that the server has none", async () => {
+    agents = [agent("build", { mode: "primary" })];
+    const message =
+      'No agent is available to agents. Add one with the mode "subagent" or "all" to OpenCode\'s configuration, then restart OpenCode.';
+    for (const wanted of [undefined, "build", "other"])
+      await assert.rejects(catalog.agent(wanted, "agent"), { code: "unknown-agent", message });
   });
 
   it("an agent that was configured since is found, at the price of one more request", async () => {
@@ -82,7 +91,7 @@ describe("The agents and models of a server", () => {
     agents = [];
     await assert.rejects(catalog.agent(undefined, "person"), {
       code: "unknown-agent",
-      message: "The server has no agents. Configure one in OpenCode.",
+      message: "The server has no agents. Add one to OpenCode's configuration, then restart OpenCode.",
     });
   });
 
@@ -99,7 +108,7 @@ describe("The agents and models of a server", () => {
     ] as const)
       await assert.rejects(catalog.checkModel({ providerID, modelID }), {
         code: "unknown-model",
-        message: `Model "${providerID}/${modelID}" doesn't exist. Available models: ${available}.`,
+        message: `Model "${providerID}/${modelID}" doesn't exist. Available models: ${available}. A new one is found once OpenCode is restarted.`,
       });
   });
 });

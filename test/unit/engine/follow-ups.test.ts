@@ -470,6 +470,27 @@ describe("Follow-ups", () => {
       assert.equal(window.engine.get(id), undefined);
     });
 
+    it("leave it completed if its agent or its model is gone, and say what to do", async () => {
+      const ref = { providerID: "memory", modelID: "one" };
+      const [agents, models] = [await server.agents(), [{ ref, name: "One", provider: "Memory" }]];
+      Object.assign(server, { agents: async () => agents, models: async () => models });
+      const id = await completed({ agent: "helper", model: ref });
+      const refused = async (without: "agents" | "models", reason: string): Promise<void> => {
+        Object.assign(server, { [without]: async () => [] });
+        window.engine.catalog.forget();
+        await assert.rejects(window.engine.resume(id, "More."), {
+          message: `Task ${shortID(id)} can't be resumed, as ${reason}.`,
+        });
+        Object.assign(server, { agents: async () => agents, models: async () => models });
+      };
+      await refused("agents", 'agent "helper" doesn\'t exist any more. Fork it with another agent');
+      await refused("models", 'model "memory/one" doesn\'t exist any more. Fork it with another model');
+      assert.equal(task(id).status, "completed");
+      assert.equal((await asked(id)).length, 1);
+      window.engine.catalog.forget();
+      assert.equal((await window.engine.resume(id, "More.")).resumeCount, 1);
+    });
+
     it("leave it completed if the server refuses the prompt", async () => {
       const id = await completed();
       const before = await stored(id);

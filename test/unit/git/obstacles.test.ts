@@ -126,6 +126,41 @@ describe("An obstacle to making a worktree", () => {
     );
   });
 
+  const unusable = (location: string, at: string) =>
+    `Worktrees would be made in "${location}", but "${at}" isn't a folder that you can write to. Choose another ` +
+    "location in the settings (asyncagents.isolation.location), or run the task in the folder instead.";
+
+  it("is that the location is in a file, but not that it doesn't exist yet", async () => {
+    const { root } = new ARepository().commit({ "a.txt": "a\n" });
+    const [file, below] = [join(root, "a.txt"), join(root, "a.txt", "of", "worktrees")];
+    assert.equal(await toldOf(root, below), unusable(below, file));
+    assert.equal(await toldOf(root, "../new/of/worktrees"), "");
+  });
+
+  it("is that the location can't be written to", async function () {
+    // Nothing keeps root from writing.
+    if (process.platform === "win32" || process.getuid?.() === 0) return this.skip();
+    const { root } = new ARepository();
+    const locked = tempDir("locked");
+    chmodSync(locked, 0o555);
+    assert.equal(await toldOf(root, join(locked, "x")), unusable(join(locked, "x"), locked));
+  });
+
+  it("is that Git doesn't run", async () => {
+    const { root } = new ARepository();
+    const bin = tempDir("bin");
+    const printed = "xcode-select: note: No developer tools were found.\\nInstall them first.";
+    writeFileSync(join(bin, "git"), `#!/bin/sh\nprintf '${printed}\\n' >&2\nexit 1\n`);
+    chmodSync(join(bin, "git"), 0o755);
+    await withPath(`${bin}${delimiter}${process.env["PATH"]}`, async () => {
+      assert.equal(
+        await toldOf(root),
+        "Git doesn't run: xcode-select: note: No developer tools were found. Install them first. " +
+          "Install Git 2.38 or later, or run the task in the folder instead.",
+      );
+    });
+  });
+
   it("is told of a repository that another user owns", async function () {
     if (process.getuid?.() !== 0) this.skip();
     const { root } = new ARepository().commit({ "a.txt": "a\n" });

@@ -39,7 +39,7 @@ describe("Connection state", () => {
     assert.deepEqual(reduce(connecting, cut(false, 1)), failed);
     assert.deepEqual(reduce(connecting, cut(true, 6)), { kind: "connecting", detail: "It ended." });
     assert.deepEqual(reduce(connecting, cut(true, 7)), failed);
-    const refusal = failures.refusesFolder("broken");
+    const refusal = failures.failsInFolder("broken");
     assert.deepEqual(reduce(connecting, cut(true, 1, refusal)), { kind: "failed", failure: refusal });
   });
 

@@ -79,6 +79,16 @@ describe("Loading a folder", () => {
     assert.equal(clock.pending, 0);
   });
 
+  it("doesn't take a fault of the server for a refusal, which lasts", async () => {
+    const loading = loaded();
+    await asked(1);
+    answer(0, 503, {});
+    await assert.rejects(
+      loading,
+      (error) => error instanceof ConnectionError && error.failure.code === "start-failed",
+    );
+  });
+
   for (const answered of [0, 1])
     it(`sends a second request after 2 s, reports that, and uses the answer to request ${answered + 1}`, async () => {
       const loading = loaded();

@@ -261,7 +261,7 @@ describe("asyncagents_task", () => {
     await window.refuses(
       "task",
       { prompt: "Work.", agent: "nobody" },
-      /Available agents: general, helper\.$/,
+      /Available agents: general, helper\. /,
       "unknown-agent",
     );
   });
