@@ -213,6 +213,7 @@ describe("the extension's manifest", () => {
       "bad-path": "Change the Path",
       "start-failed": "Try Again",
       "start-timeout": "Try Again",
+      "folder-refused": "Try Again",
       unreachable: "Try Again",
       "not-opencode": "Change the Address",
       "wrong-password": "Enter Password",
