@@ -76,7 +76,7 @@ export const failures = {
 
   refusesFolder: (reason: string) => ({
     code: "folder-refused" as const,
-    message: sentence("OpenCode is running, but can't work in this folder: {0}.", reason),
+    message: sentence("OpenCode can't work in this folder: {0}.", reason),
     remedy: sentence(
       "Fix the problem it reports (usually in its configuration), then connect again. If that doesn't help, restart the server.",
     ),
@@ -84,7 +84,7 @@ export const failures = {
 
   failsInFolder: (reason: string) => ({
     code: "start-failed" as const,
-    message: sentence("OpenCode is running, but can't work in this folder: {0}.", reason),
+    message: sentence("OpenCode can't work in this folder: {0}.", reason),
     remedy: sentence("Connect again. If that doesn't help, restart the server."),
   }),
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator } from "playwright-core";
 import { hermeticEnv, hermeticHome, modelConfig, openCodeBinary } from "../support/opencode.ts";
@@ -150,6 +150,20 @@ describe("the first steps in a real editor", () => {
     await told.filter({ hasText: openCodeBinary() }).waitFor();
     await takePictures(workbench, "first-steps-connected");
     await workbench.runCommand("Terminal: Kill All Terminals");
+  });
+
+  it("what OpenCode refuses in its configuration is said, and connects once it was corrected", async () => {
+    const config = join(workbench.folder ?? assert.fail(), "opencode.json");
+    writeFileSync(config, '{ "model": 5 }');
+    await workbench.runCommand("Async Agents: Stop OpenCode");
+    await welcome("Not connected").getByRole("button", { name: "Connect" }).click();
+    const refused = welcome("refuses to work in this folder");
+    await refused.waitFor();
+    await workbench.notification("model: Expected string").getByText(config).waitFor();
+    await takeAllPictures(workbench, "first-steps-refused");
+    rmSync(config);
+    await refused.getByRole("button", { name: "Try Again" }).click();
+    await welcome("No background tasks").waitFor();
   });
 
   it("the empty view leads to the walkthrough, where the first step is ticked", async () => {
