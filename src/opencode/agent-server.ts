@@ -310,7 +310,7 @@ export class OpenCodeAgentServer implements AgentServer {
     const [permissions, questions] = await Promise.all([
       this.permissionRequests(),
       this.directories.everywhere((directory) =>
-        this.call("GET", inDirectory(list, directory), z.array(schemas.questionRequest)),
+        this.call("GET", inDirectory(list, directory), schemas.questionRequests),
       ),
     ]);
     return [...permissions, ...questions.flat()].sort((a, b) => (timeOf(a.id) < timeOf(b.id) ? -1 : 1));
@@ -323,7 +323,7 @@ export class OpenCodeAgentServer implements AgentServer {
   private async permissionRequests(): Promise<readonly PermissionRequest[]> {
     const request = { url: "/permission" } satisfies api.PermissionListData;
     await this.directories.everywhere(async (directory) => {
-      const list = this.call("GET", inDirectory(request, directory), z.array(schemas.permissionRequest));
+      const list = this.call("GET", inDirectory(request, directory), schemas.permissionRequests);
       try {
         await this.reportedPermissions.replace(list, (id) => this.directories.of(id) === directory);
       } catch (error) {

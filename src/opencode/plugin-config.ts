@@ -37,10 +37,14 @@ export class PluginConfig {
     return pluginEntry(this.options.stateFolder);
   }
 
-  /** Copies this version of the plugin to where OpenCode loads it from. */
+  /**
+   * Copies this version of the plugin to where OpenCode loads it from. If the extension was removed since the daemon
+   * started, such as after an update, the copy that is there has to do.
+   */
   async copyPlugin(): Promise<void> {
     const { bundle, stateFolder } = this.options;
     await ensurePrivateFolder(stateFolder);
+    if (!(await isThere(bundle)) && (await isThere(pluginFile(stateFolder)))) return;
     await copyPrivateFile(bundle, pluginFile(stateFolder));
   }
 

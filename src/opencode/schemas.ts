@@ -27,6 +27,16 @@ function read<S extends z.ZodMiniType, T>(schema: S, toModel: (value: z.output<S
   return z.pipe(schema, z.transform(toModel));
 }
 
+/** The items of a list that are understood: one of a newer server must not hide the others. */
+function listOf<S extends z.ZodMiniType>(item: S) {
+  return read(z.array(z.unknown()), (all) =>
+    all.flatMap((each) => {
+      const known = tryParse(item, each);
+      return known === undefined ? [] : [known];
+    }),
+  );
+}
+
 const unknownRecord = z.record(z.string(), z.unknown());
 
 const tokens = read(
@@ -90,10 +100,11 @@ export function toSession(stored: z.output<typeof storedSession>): Session {
   };
 }
 
-export const sessionStatus = z.discriminatedUnion("type", [
+export const sessionStatus = z.union([
   z.object({ type: z.literal("idle") }),
-  z.object({ type: z.literal("busy") }),
   z.object({ type: z.literal("retry"), attempt: z.number(), message: z.string(), next: z.number() }),
+  // Only idle ends a turn, so any other status means work.
+  read(z.object({ type: z.string() }), () => ({ type: "busy" as const })),
 ]) satisfies z.ZodMiniType<SessionStatus>;
 
 /** The name of the error that OpenCode reports when someone stopped the turn. */
@@ -355,6 +366,7 @@ export const permissionRequest = read(
   }),
   ({ tool, ...request }): PermissionRequest => ({ type: "permission", ...request, call: tool ?? undefined }),
 );
+export const permissionRequests = listOf(permissionRequest);
 
 export const questionRequest = read(
   z.object({
@@ -373,6 +385,7 @@ export const questionRequest = read(
   }),
   (request): QuestionRequest => ({ type: "question", ...request }),
 );
+export const questionRequests = listOf(questionRequest);
 
 export const health = z.object({ healthy: z.boolean(), version: z.string() });
 

@@ -146,18 +146,18 @@ export class SessionDirectories {
 
   private keep(session: Session, parent: KnownSession | undefined): KnownSession {
     const { id, directory, task } = session;
-    const isIsolated = isIsolatedTask(session) || (parent?.directory === directory && parent.isIsolated);
-    const found = { directory, isOurs: this.isOurs(session, parent), isIsolated };
+    const isTask = isIsolatedTask(session, parent);
+    const isIsolated = isTask || (parent?.directory === directory && parent.isIsolated);
+    const found = { directory, isOurs: this.isOurs(directory, isTask, parent), isIsolated };
     this.known.set(id, found);
     if (found.isOurs && task.kind === "task" && isActive(task.record)) this.use(directory);
     return found;
   }
 
   /** A session in a worktree belongs to the folder of its parent. Only a task can be in another directory than that. */
-  private isOurs(session: Session, parent: KnownSession | undefined): boolean {
-    const isIsolated = isIsolatedTask(session);
-    if (parent && (isIsolated || parent.directory === session.directory)) return parent.isOurs;
-    return !isIsolated && session.directory === this.folder;
+  private isOurs(directory: string, isIsolatedTask: boolean, parent: KnownSession | undefined): boolean {
+    if (parent && (isIsolatedTask || parent.directory === directory)) return parent.isOurs;
+    return !isIsolatedTask && directory === this.folder;
   }
 }
 
@@ -166,8 +166,9 @@ function ifRefused(error: unknown): readonly never[] {
   throw error;
 }
 
-function isIsolatedTask({ task }: Session): boolean {
-  return task.kind === "task" && task.record.worktree !== undefined;
+function isIsolatedTask({ task, directory }: Session, parent: KnownSession | undefined): boolean {
+  if (task.kind === "task") return task.record.worktree !== undefined;
+  return task.kind === "unreadable" && parent !== undefined && parent.directory !== directory;
 }
 
 function parentOf({ parentID, task }: Session): string | undefined {

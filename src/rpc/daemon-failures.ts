@@ -24,8 +24,8 @@ export function notStarted(problem: Text): ConnectionError {
 export function outdated(): ConnectionError {
   return new ConnectionError({
     code: "outdated",
-    message: sentence("Another editor is running a newer version of Async Agents."),
-    remedy: sentence("Update the Async Agents extension in this editor."),
+    message: sentence("A newer version of Async Agents is already running."),
+    remedy: sentence("Update the extension here, or reload the window if that is done."),
   });
 }
 

@@ -12,7 +12,7 @@ export class OtherProtocol extends UserFacingError {
     super(
       older === "window"
         ? sentence(
-            "Another editor is running a newer version of Async Agents. Update the extension in this editor.",
+            "A newer version of Async Agents is already running. Update the extension here, or reload the window if that is done.",
           )
         : sentence("The background process of Async Agents is from an older version."),
     );

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { createEventDecoder } from "../../../src/opencode/events.ts";
+import { permissionRequests, questionRequests } from "../../../src/opencode/schemas.ts";
+import { parse, ValidationError } from "../../../src/opencode/validation.ts";
 
 function decoder() {
   const warnings: string[] = [];
@@ -25,6 +27,20 @@ const session = {
   model: { id: "m", providerID: "fake", variant: "default" },
   time: { created: 1, updated: 2, archived: 0 },
 };
+
+describe("Lists of what waits for the user", () => {
+  it("leave out what they don't understand, and nothing else", () => {
+    const question = { id: "que_1", sessionID: "ses_1", questions: [] };
+    const permission = { id: "per_1", sessionID: "ses_1", permission: "bash", patterns: [], always: [] };
+    const idsOf = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id);
+    const strange = [{ id: "que_2" }, null, { ...question, id: "que_3", questions: [{ form: 1 }] }];
+    assert.deepEqual(idsOf(parse(questionRequests, [...strange, question])), ["que_1"]);
+    assert.deepEqual(idsOf(parse(permissionRequests, [{ ...permission, patterns: 1 }, permission])), [
+      "per_1",
+    ]);
+    assert.throws(() => parse(questionRequests, {}), ValidationError);
+  });
+});
 
 describe("Event decoder", () => {
   it("reads the server's events", () => {
@@ -165,6 +181,17 @@ describe("Event decoder", () => {
     assert.match(warnings[0] ?? "", /no such plugin/);
   });
 
+  it("takes a status that it doesn't know for work, as only idle ends a turn", () => {
+    const { decode, warnings } = decoder();
+    for (const status of [{ type: "image_processing" }, { type: "retry", attempt: "third" }])
+      assert.deepEqual(decode({ type: "session.status", properties: { sessionID: "ses_1", status } }), {
+        type: "session-status",
+        sessionID: "ses_1",
+        status: { type: "busy" },
+      });
+    assert.deepEqual(warnings, []);
+  });
+
   it("takes at most half the time of parsing for 40,000 deltas", () => {
     const { decode } = decoder();
     const texts = Array.from({ length: 40_000 }, (_, index) =>
@@ -181,8 +208,8 @@ describe("Event decoder", () => {
     let [parsing, decoding] = [Infinity, Infinity];
     // Alternately, so that a machine that slows down slows both.
     for (let run = 1; run <= 7; run++) {
-      const parse = (): unknown => (payloads = texts.map((text) => JSON.parse(text) as unknown));
-      parsing = Math.min(parsing, timeOf(parse));
+      const parseAll = (): unknown => (payloads = texts.map((text) => JSON.parse(text) as unknown));
+      parsing = Math.min(parsing, timeOf(parseAll));
       decoding = Math.min(
         decoding,
         timeOf(() => payloads.forEach((payload) => decode(payload))),

@@ -228,6 +228,17 @@ describe("the plugin in a server's environment", () => {
     assert.equal(readFileSync(file, "utf8"), "export default { new: true };");
   });
 
+  it("stays as it is if the extension was removed since the daemon started", async () => {
+    const { config, stateFolder, bundle } = plugin();
+    const before = await config.serverEnv({}, settings);
+    rmSync(bundle);
+    assert.deepEqual(await config.serverEnv({}, settings), before);
+    assert.deepEqual(warnings, []);
+    rmSync(join(stateFolder, "opencode-plugin.js"));
+    assert.deepEqual(await config.serverEnv({}, settings), {});
+    assert.match(warnings.pop() ?? "", /without the agent tools/);
+  });
+
   it("is updated if it exists, with a warning if that fails", async () => {
     const { config, stateFolder } = plugin();
     const file = join(stateFolder, "opencode-plugin.js");

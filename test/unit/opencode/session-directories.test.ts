@@ -76,6 +76,19 @@ describe("the directories of sessions", () => {
     assert.equal(directories.of("unknown"), undefined);
   });
 
+  it("an isolated task whose record can't be read belongs to the folder, with what it launched", () => {
+    const unreadable: Session = {
+      ...session("ses_task", WORKTREE, "ses_root"),
+      task: { kind: "unreadable", reason: "It is of a later version." },
+    };
+    const below = session("ses_below", WORKTREE, "ses_task");
+    const root = session("ses_root", FOLDER);
+    assert.deepEqual(ours(root, unreadable, below), ["ses_root", "ses_task", "ses_below"]);
+    directories = new SessionDirectories();
+    directories.setFolder(WORKTREE);
+    assert.deepEqual(ours(root, unreadable, below), []);
+  });
+
   it("a worktree that is opened as a folder has none of the tasks that it was made for", () => {
     directories.setFolder(WORKTREE);
     const listed = [isolated("task", "parent"), session("inner", WORKTREE, "task"), session("own", WORKTREE)];

@@ -404,8 +404,11 @@ describe("A window's connection to the daemon", () => {
     await assert.rejects(opened.calls.models(), (error) => {
       assert.ok(error instanceof ConnectionError);
       assert.equal(error.failure.code, "outdated");
-      assert.equal(error.message, "Another editor is running a newer version of Async Agents.");
-      assert.deepEqual(error.failure.remedy, sentence("Update the Async Agents extension in this editor."));
+      assert.equal(error.message, "A newer version of Async Agents is already running.");
+      assert.deepEqual(
+        error.failure.remedy,
+        sentence("Update the extension here, or reload the window if that is done."),
+      );
       return true;
     });
     assert.deepEqual(told(), ["failed"]);
