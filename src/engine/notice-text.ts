@@ -64,7 +64,7 @@ export function worktreeText(
   { directory, base, setup, outcome }: TaskWorktree,
   changes: WorktreeChanges | undefined,
 ): string {
-  if (setup !== undefined)
+  if (setup === "pending")
     return `It was to work in a Git worktree of its own (${directory}), not in the folder, and ended before it began.`;
   const place = [
     `It worked in a Git worktree of its own (${directory}), not in the folder.`,

@@ -96,6 +96,7 @@ export function createParts(ports: EnginePorts) {
     resume,
     woken,
     transcripts,
+    worktreeWork,
   });
   const clearing = new Clearing({ ...parts, worktreeWork, synchronizer });
   const subscriptions = [

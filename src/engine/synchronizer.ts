@@ -25,10 +25,10 @@ import {
 } from "./server-model.ts";
 import type { Subagents } from "./subagents.ts";
 import { isActive, type Task } from "./task.ts";
-import type { TaskWorktrees } from "./task-worktrees.ts";
 import type { Waits } from "./waits.ts";
 import type { TurnWatcher } from "./turns.ts";
 import type { WokenTurns } from "./woken-turns.ts";
+import type { WorktreeWork } from "./worktree-work.ts";
 
 const NO_STATUSES: ReadonlyMap<string, SessionStatus> = new Map();
 
@@ -60,7 +60,7 @@ interface SynchronizerParts {
   readonly woken: WokenTurns;
   readonly queue: LaunchQueue;
   readonly transcripts: LiveTranscripts;
-  readonly worktrees: TaskWorktrees;
+  readonly worktreeWork: WorktreeWork;
 }
 
 /**
@@ -218,11 +218,11 @@ export class Synchronizer implements Disposable {
 
   /** Resumes unfinished work. */
   private async takeUp(): Promise<void> {
-    const { guard, waits, turns, notices, ending, resume, woken, queue, worktrees } = this.parts;
+    const { guard, waits, turns, notices, ending, resume, woken, queue, worktreeWork } = this.parts;
     guard.connect(this.tookUp);
     waits.connect();
     this.tookUp = true;
-    void worktrees.takeUp();
+    void worktreeWork.takeUp();
     await this.loseMissing();
     if (!this.connected) return;
     await Promise.all([turns.connect(), notices.deliverPending(), ending.stopLateStarts(), woken.takeUp()]);

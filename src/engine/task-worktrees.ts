@@ -42,7 +42,7 @@ interface EndChanges {
   readonly changes: Promise<WorktreeChanges | undefined>;
 }
 
-type Facts = Pick<Partial<TaskWorktree>, "outcome" | "base">;
+type Facts = Pick<Partial<TaskWorktree>, "outcome" | "base" | "setup">;
 
 export interface Remake {
   /** The ref under which the work is kept, if it was discarded. */
@@ -195,7 +195,7 @@ export class TaskWorktrees implements Disposable {
   /** Throws a {@link Refusal} while the worktree that a session works in is being set up. */
   requireSetUp(sessionID: string): void {
     const owner = this.ownerOf(sessionID);
-    if (owner) this.setups.requireDone(owner.record.id);
+    if (owner) this.setups.requireDone(owner.record);
   }
 
   /** Whether the worktree that a session works in is gone. */
@@ -257,7 +257,7 @@ export class TaskWorktrees implements Disposable {
           "still-running",
           sentence("Task {0} or a subtask is still working in the worktree. Cancel it first.", shortID(id)),
         );
-      this.setups.requireDone(id);
+      this.setups.requireDone(entry.record);
       await this.ports.server.releaseDirectory(worktree.directory);
       return use(worktree);
     });
@@ -271,7 +271,7 @@ export class TaskWorktrees implements Disposable {
     const { worktrees, settings } = this.ports;
     const worktree = this.requireOwn(entry);
     const { isolation } = settings();
-    const isMade = await entry.serial.run(async () => {
+    const setsUp = await entry.serial.run(async () => {
       const isThere = await worktrees.exists(worktree);
       if (isThere && discarded !== undefined)
         throw new Refusal(
@@ -286,12 +286,18 @@ export class TaskWorktrees implements Disposable {
         if (discarded === undefined) this.setups.command();
         await worktrees.remake(worktree, { ...isolation, discarded });
       }
-      if (entry.record.worktree?.outcome) await this.noteNow(entry, { outcome: undefined });
-      return !isThere;
+      // If this process ends before the command, the next one runs it.
+      const before = this.requireOwn(entry);
+      const isToSetUp = !isThere || before.setup === "again";
+      const setup = isToSetUp && isolation.setup?.isAllowed ? "again" : undefined;
+      if (before.outcome || before.setup !== setup) await this.noteNow(entry, { outcome: undefined, setup });
+      if (!isThere) this.changed.fire();
+      return setup !== undefined;
     });
-    if (!isMade) return;
-    this.changed.fire();
-    if (isolation.setup?.isAllowed) await this.setups.runAgain(entry.record.id, worktree, signal);
+    if (setsUp)
+      await this.setups.runAgain(entry.record.id, worktree, signal, () =>
+        this.note(entry, { setup: undefined }),
+      );
   }
 
   /** Completes or takes back a decision on the work of a task that a process was killed with. */

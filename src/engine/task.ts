@@ -96,8 +96,11 @@ export interface TaskWorktree {
   readonly directory: string;
   /** The commit of the state that the worktree began with. */
   readonly base: string;
-  /** Set until the setup command has run. The task stays queued until then. */
-  readonly setup?: "pending" | undefined;
+  /**
+   * Set until the setup command has run: "pending" before the first turn, for which the task stays queued, and "again"
+   * after the worktree was made again.
+   */
+  readonly setup?: "pending" | "again" | undefined;
   /** What became of the work, once the user has decided. */
   readonly outcome?: "broughtBack" | "branched" | "discarded" | undefined;
 }
@@ -271,7 +274,7 @@ export function isQueued(task: Pick<TaskRecord, "queued">): boolean {
 export function hasOpenWork({ worktree, clearedAt }: Pick<TaskRecord, "worktree" | "clearedAt">): boolean {
   return (
     worktree !== undefined &&
-    worktree.setup === undefined &&
+    worktree.setup !== "pending" &&
     worktree.outcome === undefined &&
     clearedAt === undefined
   );

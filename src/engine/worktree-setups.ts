@@ -4,7 +4,7 @@ import type { EnginePorts } from "./ports.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
 import { sentence } from "./sentence.ts";
 import type { SetupSettings } from "./settings.ts";
-import { shortID, type TaskWorktree } from "./task.ts";
+import { shortID, type TaskRecord, type TaskWorktree } from "./task.ts";
 
 /** An agent's launch that was refused, because the user has not allowed the setup command of worktrees. */
 export interface RefusedSetup {
@@ -23,6 +23,7 @@ interface Setup {
 export class WorktreeSetups implements Disposable {
   /** By task ID. */
   private readonly running = new Map<string, Setup>();
+  private isOver = false;
   private readonly refusals: Emitter<RefusedSetup>;
   /** Doesn't fire for users' launches, which ask for what is missing themselves. */
   readonly onDidRefuse: Event<RefusedSetup>;
@@ -58,7 +59,7 @@ export class WorktreeSetups implements Disposable {
    */
   async run(entry: Entry): Promise<void> {
     const { id, worktree } = entry.record;
-    if (worktree?.setup === undefined) return;
+    if (worktree?.setup !== "pending") return;
     let setup = this.running.get(id);
     if (!setup) {
       setup = this.start(id, worktree);
@@ -67,12 +68,25 @@ export class WorktreeSetups implements Disposable {
     await setup.done;
   }
 
-  /** Sets up a worktree that was made again. Rejects if the command fails or is cancelled. */
-  async runAgain(taskID: string, worktree: TaskWorktree, signal: AbortSignal | undefined): Promise<void> {
-    const { done, abort } = this.start(taskID, worktree);
+  /**
+   * Sets up a worktree that was made again. Rejects if the command fails or is cancelled.
+   * @param onEnd called once the command has ended by itself or was cancelled, but not if the engine ends before that
+   */
+  async runAgain(
+    taskID: string,
+    worktree: TaskWorktree,
+    signal: AbortSignal | undefined,
+    onEnd: () => Promise<void>,
+  ): Promise<void> {
+    const { done, abort } = this.running.get(taskID) ?? this.start(taskID, worktree);
     signal?.addEventListener("abort", () => abort.abort());
     if (signal?.aborted) abort.abort();
-    await done.finally(() => this.running.delete(taskID));
+    try {
+      await done;
+    } finally {
+      this.running.delete(taskID);
+      if (!this.isOver) await onEnd();
+    }
   }
 
   /** Stops the command of a task if it is running, and forgets it. */
@@ -82,16 +96,17 @@ export class WorktreeSetups implements Disposable {
   }
 
   /** Throws a {@link Refusal} while the worktree of a task is being set up. */
-  requireDone(taskID: string): void {
-    if (!this.running.has(taskID)) return;
+  requireDone({ id, worktree }: Pick<TaskRecord, "id" | "worktree">): void {
+    if (!this.running.has(id) && worktree?.setup !== "again") return;
     throw new Refusal(
       "still-running",
-      sentence("The worktree of task {0} is still being set up. Try again later.", shortID(taskID)),
+      sentence("The worktree of task {0} is still being set up. Try again later.", shortID(id)),
     );
   }
 
   /** The engine ends. The next one runs again what had not finished. */
   dispose(): void {
+    this.isOver = true;
     for (const id of this.running.keys()) this.leave(id);
     this.refusals.dispose();
   }

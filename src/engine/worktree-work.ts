@@ -199,6 +199,23 @@ export class WorktreeWork {
     return this.parts.registry.find(taskID);
   }
 
+  /** See {@link TaskWorktrees.takeUp}. Then also goes on to set up worktrees that were made again. */
+  async takeUp(): Promise<void> {
+    const { registry, worktrees, logger } = this.parts;
+    await worktrees.takeUp();
+    for (const entry of registry.all())
+      if (entry.record.worktree?.setup === "again")
+        void this.goOnSettingUp(entry, entry.record.worktree).catch((error: unknown) => {
+          const id = shortID(entry.record.id);
+          logger.warn(`Couldn't set up the worktree of task ${id} again: ${messageOf(error)}`);
+        });
+  }
+
+  private async goOnSettingUp(entry: Entry, worktree: TaskWorktree): Promise<void> {
+    // Whoever removed it since will be asked whether to make it again.
+    if (await this.parts.git.exists(worktree)) await this.makeAgain(entry);
+  }
+
   /** Makes the worktree again, and sends the messages that waited for it. */
   private async makeAgain(entry: Entry, how?: Remake): Promise<void> {
     const { registry, worktrees, resume } = this.parts;

@@ -69,7 +69,7 @@ const storedRecord = z.object({
       name: z.string(),
       directory: z.string(),
       base: z.string(),
-      setup: z.optional(z.literal("pending")),
+      setup: z.optional(z.enum(["pending", "again"])),
       outcome: z.optional(z.enum(["broughtBack", "branched", "discarded"])),
     }),
   ),

@@ -154,6 +154,34 @@ describe("The setup of a worktree", () => {
     await making;
   });
 
+  for (const repeats of [true, false])
+    it(`of one that is made again runs again if the engine ended, ${repeats ? "for whoever asks again" : "unasked"}, and holds messages until then`, async () => {
+      const id = await completed();
+      await window.engine.worktreeWork.remove(id);
+      window.engine.worktreeWork.remake(id).catch(() => undefined);
+      await settled();
+      assert.equal(signals.length, 2);
+      window.engine.dispose();
+      window.kill();
+      assert.ok(signals[1]?.aborted);
+      finishSetup();
+      await settled();
+      const before = prompts(id);
+      window = await openWindow(server, clock, { isolation }, 2, undefined, worktrees);
+      const making = repeats ? window.engine.worktreeWork.remake(id) : undefined;
+      await settled();
+      assert.equal(signals.length, 3);
+      await assert.rejects(window.engine.resume(id, "More."), refusal);
+      await window.engine.steer(id, "Then the docs.", { after: true });
+      await settled();
+      assert.equal(prompts(id), before);
+      finishSetup();
+      await making;
+      await settled();
+      assert.equal(prompts(id), before + 1);
+      assert.equal(window.engine.get(id)?.worktree?.setup, undefined);
+    });
+
   it("is over once the task has started, even if no answer said that the start was stored", async () => {
     const { id } = await launch(parent);
     await settled();
