@@ -70,22 +70,29 @@ export class Catalog {
     return agent?.mode === "primary" ? undefined : wanted;
   }
 
-  /** Throws a {@link Refusal} if the agent or the model of a task is gone: the server would accept a prompt, and fail. */
+  /**
+   * Throws a {@link Refusal} if the agent or the model of a task is gone: the server would accept a prompt, and fail later.
+   * Nothing is known of them if they can't be read.
+   */
   async requireStillThere({ id, agent, model }: Pick<TaskRecord, "id" | "agent" | "model">): Promise<void> {
-    if (!(await this.all()).some(({ name }) => name === agent))
+    const [agents, hasModel] = await Promise.all([
+      this.all().catch(() => undefined),
+      model === undefined || this.has(model).catch(() => true),
+    ]);
+    if (agents && !agents.some(({ name }) => name === agent))
       throw new Refusal(
         "unknown-agent",
         sentence(
-          "Task {0} can't be resumed, as agent \"{1}\" doesn't exist any more. Fork it with another agent.",
+          'Task {0} can\'t be resumed, as agent "{1}" no longer exists. Fork it with another agent.',
           shortID(id),
           agent,
         ),
       );
-    if (model && !(await this.has(model)))
+    if (model && !hasModel)
       throw new Refusal(
         "unknown-model",
         sentence(
-          "Task {0} can't be resumed, as model \"{1}\" doesn't exist any more. Fork it with another model.",
+          'Task {0} can\'t be resumed, as model "{1}" no longer exists. Fork it with another model.',
           shortID(id),
           modelText(model),
         ),
@@ -124,7 +131,7 @@ function noAgent(
     return sentence("The server has no agents. Add one to OpenCode's configuration, then restart OpenCode.");
   if (wanted === undefined || available.length === 0)
     return sentence(
-      'No agent is available to agents. Add one with the mode "subagent" or "all" to OpenCode\'s configuration, then restart OpenCode.',
+      'There is no agent that agents can launch. Add one with the mode "subagent" or "all" to OpenCode\'s configuration, then restart OpenCode.',
     );
   const names = available.map(({ name }) => name).join(", ");
   return all.some(({ name }) => name === wanted)

@@ -14,7 +14,7 @@ import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
-import { shortID, waitingMessage, type Task } from "./task.ts";
+import { shortID, waitingMessage, type Task, type TaskRecord } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import { transition } from "./transitions.ts";
 import type { TurnWatcher } from "./turns.ts";
@@ -72,10 +72,17 @@ export class Resume implements Disposable {
   }
 
   /** Throws a {@link Refusal} if the task can't be resumed now. */
-  requireResumable(entry: Entry): void {
+  async requireResumable(entry: Entry): Promise<void> {
     const at = this.parts.clock.now();
     transition(entry.record, { type: "resume", at, promptMessageID: entry.record.promptMessageID });
     this.parts.budget.requireRoomFor(entry);
+    await this.requireStillThere(entry.record);
+  }
+
+  /** A worktree can have agents and models of its own, which only the server knows. */
+  private async requireStillThere(record: TaskRecord): Promise<void> {
+    const { catalog, worktrees } = this.parts;
+    if (!worktrees.of(record.id)) await catalog.requireStillThere(record);
   }
 
   /**
@@ -138,7 +145,7 @@ export class Resume implements Disposable {
     by: AgentCall | "waited" | undefined,
     requireGoingOn?: () => void,
   ): Promise<void> {
-    const { server, clock, random, registry, catalog, permissions, budget } = this.parts;
+    const { server, clock, random, registry, permissions, budget } = this.parts;
     const { notices, prompts, turns, worktrees } = this.parts;
     const call = by === "waited" ? undefined : by;
     const at = clock.now();
@@ -146,7 +153,7 @@ export class Resume implements Disposable {
     // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
-    await catalog.requireStillThere(entry.record);
+    await this.requireStillThere(entry.record);
     const { id, agent } = entry.record;
     await worktrees.requireFor(id);
     worktrees.requireSetUp(id);

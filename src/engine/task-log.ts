@@ -66,7 +66,7 @@ function phaseLines(before: Task, after: Task): readonly string[] {
 function worktreeLines({ worktree: before }: TaskRecord, { worktree: after }: TaskRecord): readonly string[] {
   if (!after || before === after) return [];
   return [
-    ...(before?.setup && !after.setup ? ["worktree set up"] : []),
+    ...(before?.setup === "pending" && !after.setup ? ["worktree set up"] : []),
     ...(before?.outcome !== after.outcome ? [`work ${after.outcome ?? "in its worktree again"}`] : []),
   ];
 }

@@ -281,18 +281,20 @@ export class TaskWorktrees implements Disposable {
             worktree.name,
           ),
         );
-      if (!isThere) {
-        // What was discarded comes back in any case.
-        if (discarded === undefined) this.setups.command();
-        await worktrees.remake(worktree, { ...isolation, discarded });
-      }
+      // What was discarded comes back in any case.
+      if (!isThere && discarded === undefined) this.setups.command();
+      const { setup: before, outcome } = this.requireOwn(entry);
+      // The setup of a task that hasn't begun is left to its start.
+      const isToSetUp = before !== "pending" && (!isThere || before === "again");
+      const setup = isToSetUp ? (isolation.setup?.isAllowed ? "again" : undefined) : before;
       // If this process ends before the command, the next one runs it.
-      const before = this.requireOwn(entry);
-      const isToSetUp = !isThere || before.setup === "again";
-      const setup = isToSetUp && isolation.setup?.isAllowed ? "again" : undefined;
-      if (before.outcome || before.setup !== setup) await this.noteNow(entry, { outcome: undefined, setup });
-      if (!isThere) this.changed.fire();
-      return setup !== undefined;
+      if (setup !== before) await this.noteNow(entry, { setup });
+      if (!isThere) {
+        await worktrees.remake(worktree, { ...isolation, discarded });
+        this.changed.fire();
+      }
+      if (outcome) await this.noteNow(entry, { outcome: undefined });
+      return setup === "again";
     });
     if (setsUp)
       await this.setups.runAgain(entry.record.id, worktree, signal, () =>

@@ -113,6 +113,7 @@ export class WorktreeSetups implements Disposable {
 
   private start(taskID: string, worktree: TaskWorktree): Setup {
     const abort = new AbortController();
+    if (this.isOver) abort.abort();
     const setup = { done: this.execute(worktree, abort.signal), abort };
     this.running.set(taskID, setup);
     return setup;

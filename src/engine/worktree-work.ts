@@ -99,7 +99,7 @@ export class WorktreeWork {
         "invalid-argument",
         sentence("None of the files in conflict can be merged as text. Choose whose version to use instead."),
       );
-    resume.requireResumable(entry);
+    await resume.requireResumable(entry);
     await worktrees.released(entry, async (worktree) =>
       worktrees.noteNow(entry, { base: await git.takeIn(worktree, plan) }),
     );
@@ -201,25 +201,34 @@ export class WorktreeWork {
 
   /** See {@link TaskWorktrees.takeUp}. Then also goes on to set up worktrees that were made again. */
   async takeUp(): Promise<void> {
-    const { registry, worktrees, logger } = this.parts;
+    const { registry, worktrees } = this.parts;
     await worktrees.takeUp();
-    for (const entry of registry.all())
-      if (entry.record.worktree?.setup === "again")
-        void this.goOnSettingUp(entry, entry.record.worktree).catch((error: unknown) => {
-          const id = shortID(entry.record.id);
-          logger.warn(`Couldn't set up the worktree of task ${id} again: ${messageOf(error)}`);
-        });
+    const halfSetUp = registry.all().filter(({ record }) => record.worktree?.setup === "again");
+    await Promise.all(halfSetUp.map((entry) => this.goOnSettingUp(entry)));
   }
 
-  private async goOnSettingUp(entry: Entry, worktree: TaskWorktree): Promise<void> {
-    // Whoever removed it since will be asked whether to make it again.
-    if (await this.parts.git.exists(worktree)) await this.makeAgain(entry);
+  /** Never rejects. Nobody waits for the setup, so what waits for the worktree is sent however it ends. */
+  private async goOnSettingUp(entry: Entry): Promise<void> {
+    const { worktrees, logger } = this.parts;
+    const { id } = entry.record;
+    try {
+      // Whoever removed it since will be asked whether to make it again.
+      if (await worktrees.isGoneFor(id)) return;
+      await worktrees.remake(entry);
+    } catch (error) {
+      logger.warn(`Couldn't set up the worktree of task ${shortID(id)} again: ${messageOf(error)}`);
+    }
+    await this.sendWaiting(entry);
   }
 
   /** Makes the worktree again, and sends the messages that waited for it. */
   private async makeAgain(entry: Entry, how?: Remake): Promise<void> {
+    await this.parts.worktrees.remake(entry, how);
+    await this.sendWaiting(entry);
+  }
+
+  private async sendWaiting(entry: Entry): Promise<void> {
     const { registry, worktrees, resume } = this.parts;
-    await worktrees.remake(entry, how);
     const inIt = registry.all().filter(({ record }) => worktrees.ownerOf(record.id) === entry);
     await Promise.all(inIt.map((one) => resume.sendWaiting(one)));
   }

@@ -51,7 +51,7 @@ async function versionObstacle(
   try {
     version = await gitText(directory, ["version"], { signal });
   } catch (error) {
-    if (!(error instanceof GitError) || error.stderr === "") throw error;
+    if (!(error instanceof GitError) || error.stderr === "" || /^fatal: /m.test(error.stderr)) throw error;
     // Such as the placeholder of macOS, whose lines only make sense together.
     return sentence(
       "Git doesn't run: {0} Install Git {1} or later, or run the task in the folder instead.",

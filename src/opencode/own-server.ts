@@ -40,6 +40,8 @@ export class OwnServer {
   private run: ServerProcess | undefined;
   private failure: ConnectionFailure | undefined;
   private isLeft = false;
+  /** When this daemon joined it. Undefined if it started it. */
+  private readonly joinedAt: number | undefined;
   /** Whether it has crashed and isn't restarted, so that each of its folders needs the server of its own program. */
   isGone = false;
   /** Resolves when the server has ended or could not be started. */
@@ -51,6 +53,7 @@ export class OwnServer {
     joined?: ServerProcess,
   ) {
     this.changes = new Emitter(logged(options.logger, "the server"));
+    this.joinedAt = joined && options.clock.now();
     this.over = this.serve(joined);
   }
 
@@ -68,7 +71,7 @@ export class OwnServer {
       loadTimeoutMs: Math.max(this.options.startTimeoutMs, MIN_LOAD_TIMEOUT_MS),
       running: (signal) => this.running(signal),
       leave: () => this.release(attachment, this.run ? this.options.graceMs : 0),
-      finish: () => this.release(attachment, 0),
+      finish: () => this.release(attachment, this.reclaimableMs()),
     };
     this.users.add(attachment);
     return attachment;
@@ -88,6 +91,14 @@ export class OwnServer {
     this.options.logger.info(`Stopping the OpenCode server: ${why}.`);
     this.ending.abort();
     return this.over;
+  }
+
+  /** How long folders of the daemon that this one replaced may still come back for the server and what runs in it. */
+  private reclaimableMs(): number {
+    const { joinedAt } = this;
+    return joinedAt === undefined
+      ? 0
+      : Math.max(0, joinedAt + this.options.graceMs - this.options.clock.now());
   }
 
   private release(attachment: Attachment, graceMs: number): void {

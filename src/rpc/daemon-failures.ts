@@ -25,7 +25,7 @@ export function outdated(): ConnectionError {
   return new ConnectionError({
     code: "outdated",
     message: sentence("A newer version of Async Agents is already running."),
-    remedy: sentence("Update the extension here, or reload the window if that is done."),
+    remedy: sentence("Update the extension if needed, then reload the window."),
   });
 }
 

@@ -12,7 +12,7 @@ export class OtherProtocol extends UserFacingError {
     super(
       older === "window"
         ? sentence(
-            "A newer version of Async Agents is already running. Update the extension here, or reload the window if that is done.",
+            "A newer version of Async Agents is already running. Update the extension if needed, then reload the window.",
           )
         : sentence("The background process of Async Agents is from an older version."),
     );

@@ -277,6 +277,24 @@ describe("Connection to a server that the extension starts", function () {
     );
   });
 
+  it("[BKG-4] that refuses a folder goes on for the others of the earlier daemon, which may come back later", async function () {
+    if (process.platform === "win32") return this.skip();
+    desk = Desk.open({ graceMs: 60_000 });
+    const elsewhere = { directory: tempDir("other") };
+    const before = desk.connection({}, elsewhere);
+    await before.connect();
+    const { pid } = desk.state() ?? assert.fail("no server");
+    const { id } = await before.server.createSession({ title: "goes on" });
+    await desk.nextDaemon();
+    writeFileSync(join(desk.directory, "opencode.json"), '{ "model": 5 }');
+    const refused = desk.connection();
+    assert.equal((await failureOf(refused.connect())).code, "folder-refused");
+    const after = desk.connection({}, elsewhere);
+    await after.connect();
+    assert.equal((await after.server.session(id))?.title, "goes on");
+    assert.equal(after.serverPid, pid);
+  });
+
   it("[BKG-4] is waited for by the next daemon while it is too busy to respond", async function () {
     if (process.platform === "win32") return this.skip();
     desk = Desk.open({ binary: fakeServer });

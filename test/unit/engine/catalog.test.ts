@@ -73,7 +73,7 @@ describe("The agents and models of a server", () => {
   it("if agents can launch none, they aren't told that the server has none", async () => {
     agents = [agent("build", { mode: "primary" })];
     const message =
-      'No agent is available to agents. Add one with the mode "subagent" or "all" to OpenCode\'s configuration, then restart OpenCode.';
+      'There is no agent that agents can launch. Add one with the mode "subagent" or "all" to OpenCode\'s configuration, then restart OpenCode.';
     for (const wanted of [undefined, "build", "other"])
       await assert.rejects(catalog.agent(wanted, "agent"), { code: "unknown-agent", message });
   });

@@ -483,8 +483,8 @@ describe("Follow-ups", () => {
         });
         Object.assign(server, { agents: async () => agents, models: async () => models });
       };
-      await refused("agents", 'agent "helper" doesn\'t exist any more. Fork it with another agent');
-      await refused("models", 'model "memory/one" doesn\'t exist any more. Fork it with another model');
+      await refused("agents", 'agent "helper" no longer exists. Fork it with another agent');
+      await refused("models", 'model "memory/one" no longer exists. Fork it with another model');
       assert.equal(task(id).status, "completed");
       assert.equal((await asked(id)).length, 1);
       window.engine.catalog.forget();

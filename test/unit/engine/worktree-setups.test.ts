@@ -182,6 +182,42 @@ describe("The setup of a worktree", () => {
       assert.equal(window.engine.get(id)?.worktree?.setup, undefined);
     });
 
+  it("of one that is made again runs again if the engine ended before it began", async () => {
+    const id = await completed();
+    await window.engine.worktreeWork.remove(id);
+    const { remake } = worktrees;
+    // The next engine has its files.
+    worktrees = { ...worktrees, remake: () => new Promise(() => undefined) };
+    window.kill();
+    window = await openWindow(server, clock, { isolation }, 2, undefined, worktrees);
+    void window.engine.worktreeWork.remake(id);
+    await settled();
+    window.kill();
+    await remake({ name: "", directory: "", base: "" }, isolation);
+    window = await openWindow(server, clock, { isolation }, 3, undefined, worktrees);
+    await settled();
+    assert.equal(signals.length, 2);
+  });
+
+  it("of one that is made again before its task has begun is left to the start of the task", async () => {
+    window.kill();
+    window = await openWindow(server, clock, { maxConcurrentTasks: 1, isolation }, 2, undefined, worktrees);
+    const first = await launch(parent, "folder");
+    const { id } = await launch(parent);
+    await settled();
+    await worktrees.remove({ name: "" });
+    await window.engine.worktreeWork.remake(id);
+    await settled();
+    assert.equal(signals.length, 0);
+    const stored = prompts(id);
+    server.finish(first.id, "Done.");
+    await settled();
+    assert.deepEqual([signals.length, prompts(id)], [1, stored]);
+    finishSetup();
+    await settled();
+    assert.equal(prompts(id), stored + 1);
+  });
+
   it("is over once the task has started, even if no answer said that the start was stored", async () => {
     const { id } = await launch(parent);
     await settled();

@@ -158,6 +158,11 @@ describe("An obstacle to making a worktree", () => {
         "Git doesn't run: xcode-select: note: No developer tools were found. Install them first. " +
           "Install Git 2.38 or later, or run the task in the folder instead.",
       );
+      writeFileSync(
+        join(bin, "git"),
+        "#!/bin/sh\necho 'fatal: bad config line 1 in .gitconfig' >&2\nexit 128\n",
+      );
+      assert.match(await toldOf(root), /bad config line 1 in \.gitconfig\. Repair it, or/);
     });
   });
 

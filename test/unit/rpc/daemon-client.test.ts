@@ -407,7 +407,7 @@ describe("A window's connection to the daemon", () => {
       assert.equal(error.message, "A newer version of Async Agents is already running.");
       assert.deepEqual(
         error.failure.remedy,
-        sentence("Update the extension here, or reload the window if that is done."),
+        sentence("Update the extension if needed, then reload the window."),
       );
       return true;
     });
