@@ -73,8 +73,12 @@ export class Catalog {
   /**
    * Throws a {@link Refusal} if the agent or the model of a task is gone: the server would accept a prompt, and fail later.
    * Nothing is known of them if they can't be read.
+   * @param by who would resume the task, as only a person can fork it
    */
-  async requireStillThere({ id, agent, model }: Pick<TaskRecord, "id" | "agent" | "model">): Promise<void> {
+  async requireStillThere(
+    { id, agent, model }: Pick<TaskRecord, "id" | "agent" | "model">,
+    by: TaskRecord["launchedBy"],
+  ): Promise<void> {
     const [agents, hasModel] = await Promise.all([
       this.all().catch(() => undefined),
       model === undefined || this.has(model).catch(() => true),
@@ -83,18 +87,20 @@ export class Catalog {
       throw new Refusal(
         "unknown-agent",
         sentence(
-          'Task {0} can\'t be resumed, as agent "{1}" no longer exists. Fork it with another agent.',
+          'Task {0} can\'t be resumed, as agent "{1}" no longer exists. {2}',
           shortID(id),
           agent,
+          by === "agent" ? AGENTS_REMEDY : sentence("Fork it with another agent."),
         ),
       );
     if (model && !hasModel)
       throw new Refusal(
         "unknown-model",
         sentence(
-          'Task {0} can\'t be resumed, as model "{1}" no longer exists. Fork it with another model.',
+          'Task {0} can\'t be resumed, as model "{1}" no longer exists. {2}',
           shortID(id),
           modelText(model),
+          by === "agent" ? AGENTS_REMEDY : sentence("Fork it with another model."),
         ),
       );
   }
@@ -120,6 +126,8 @@ export class Catalog {
     return models.some(({ ref }) => ref.providerID === providerID && ref.modelID === modelID);
   }
 }
+
+const AGENTS_REMEDY = sentence("Launch a new task, and put what it needs to know into the prompt.");
 
 /** Why the wanted agent, or any, can't be launched. */
 function noAgent(

@@ -12,6 +12,8 @@ export interface Tombstone {
   readonly parentSessionID: string;
 }
 
+/** As many characters as are shown of an ID at least. Fewer are no reference, but a guess. */
+const SHORTEST_PART = 6;
 /** How many tasks whose session is gone are remembered. */
 const TOMBSTONES_KEPT = 1_000;
 
@@ -24,7 +26,7 @@ export function withTombstone(
 }
 
 /**
- * Finds a task by its ID, or by a prefix or suffix of it that is unique among the tasks of `parentSessionID`, or among
+ * Finds a task by its ID, or by a prefix or suffix of it of at least six characters that is unique among the tasks of `parentSessionID`, or among
  * all tasks if that is undefined. Throws a {@link Refusal} if no task or more than one matches.
  */
 export function findTask<T extends Named>(
@@ -92,5 +94,5 @@ export function noSuchSubagent(sessionID: string): Refusal {
 }
 
 function isPartOf(id: string, wanted: string): boolean {
-  return id.startsWith(wanted) || id.endsWith(wanted);
+  return wanted.length >= SHORTEST_PART && (id.startsWith(wanted) || id.endsWith(wanted));
 }

@@ -76,13 +76,13 @@ export class Resume implements Disposable {
     const at = this.parts.clock.now();
     transition(entry.record, { type: "resume", at, promptMessageID: entry.record.promptMessageID });
     this.parts.budget.requireRoomFor(entry);
-    await this.requireStillThere(entry.record);
+    await this.requireStillThere(entry.record, "person");
   }
 
   /** A worktree can have agents and models of its own, which only the server knows. */
-  private async requireStillThere(record: TaskRecord): Promise<void> {
+  private async requireStillThere(record: TaskRecord, by: TaskRecord["launchedBy"]): Promise<void> {
     const { catalog, worktrees } = this.parts;
-    if (!worktrees.of(record.id)) await catalog.requireStillThere(record);
+    if (!worktrees.of(record.id)) await catalog.requireStillThere(record, by);
   }
 
   /**
@@ -153,7 +153,7 @@ export class Resume implements Disposable {
     // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
-    await this.requireStillThere(entry.record);
+    await this.requireStillThere(entry.record, call ? "agent" : "person");
     const { id, agent } = entry.record;
     await worktrees.requireFor(id);
     worktrees.requireSetUp(id);

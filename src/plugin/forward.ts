@@ -77,10 +77,14 @@ export async function forward(
     if (outcome.kind === "reply") return outcome.reply;
     if (outcome.kind === "rejected" && FINAL_STATUSES.includes(outcome.status))
       throw new Error(rejected(outcome.status));
-    taken ||= outcome.kind === "broken";
+    if (outcome.kind === "broken") {
+      taken = true;
+      // The daemon that opened the folder may have gone, too.
+      if (reopening !== "under-way") reopening = undefined;
+    }
     const isOver = waitedMs() - heldMs >= (taken ? patience.takenMs : patience.untakenMs);
     if (isOver && reopening !== "under-way") {
-      if (taken) throw new Error(LOST);
+      if (taken) throw new Error(lost(reopening?.problem));
       if (outcome.kind === "rejected") throw new Error(rejected(outcome.status));
       if (outcome.kind === "unreachable") throw new Error(UNRESPONSIVE);
       throw new Error(
@@ -101,9 +105,6 @@ const TOO_LARGE = `The input is too large (over ${MAX_CALL_BYTES / 1_000_000} MB
 const VERSIONS_DIFFER =
   "The Async Agents extension in VS Code and its plugin in OpenCode are of versions that do not fit together; reload the VS Code window and restart the OpenCode server.";
 
-const LOST =
-  "The background process of Async Agents that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.";
-
 const UNRESPONSIVE =
   "The background process of Async Agents did not respond, and may still carry out the call; before you repeat it, see with asyncagents_list what was done.";
 
@@ -115,6 +116,10 @@ function rejected(status: number): string {
 
 function servedElsewhere({ origin }: URL): string {
   return `Async Agents works on this folder, but is connected to another OpenCode server; background agents need it to be connected to this one (${origin}).`;
+}
+
+function lost(problem = ""): string {
+  return `${problem && `${problem} `}The background process of Async Agents that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.`;
 }
 
 function notServed(directory: string, problem = ""): string {

@@ -48,10 +48,14 @@ export async function guardServer(stateFolder: string, graceMs: number, director
       OPENCODE_SERVER_PASSWORD: undefined,
     };
     for (const folder of folders) {
-      const path = await realpath(folder).catch(() => undefined);
-      // A worktree of a task may have been removed.
-      if (path === undefined) folders.delete(folder);
-      else {
+      const path = await realpath(folder).catch((error: unknown) => {
+        const isGone = /^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? "");
+        // A worktree of a task may have been removed.
+        if (isGone) folders.delete(folder);
+        // Any other reason may pass, such as too many open files.
+        else haveAll = false;
+      });
+      if (path !== undefined) {
         const wasAsked = await reopenFolder(stateFolder, path, { onlyIfUsed: true, environment }).catch(
           () => false,
         );

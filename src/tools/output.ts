@@ -6,6 +6,9 @@ import { taskReport } from "./task-report.ts";
 import type { ToolResult, ToolRun } from "./tool.ts";
 import { missing, ToolInput } from "./tool-input.ts";
 
+const STUCK =
+  "It starts once another task ends, which may have to be yours, so this call didn't wait. End your turn: you will be told when it has ended.";
+
 export const runOutput: ToolRun = async (sent, context) => {
   const input = new ToolInput(sent);
   const reference = input.id("task_id");
@@ -13,16 +16,24 @@ export const runOutput: ToolRun = async (sent, context) => {
     throw missing("task_id", "give the ID of the task, as asyncagents_list shows it");
   const block = input.flag("block");
   const timeout = block ? input.number("timeout", "a number of seconds from 0 to 600") : undefined;
-  const { id: taskID } = findTask(context, reference);
+  const { id: taskID, progress } = findTask(context, reference);
+  const { sessionID } = context.caller;
+  const caller = context.known.get(sessionID);
+  // Only the end of the caller's own turn may let it start.
+  const isStuck = block && progress?.phase === "queued" && caller !== undefined && isActive(caller);
 
   const { waitedMs } = context.caller;
   const rest = block && waitedMs ? Math.max(0, blockingTime(timeout) - waitedMs) / 1_000 : timeout;
-  const output = await context.commands.output(taskID, { block, timeout: rest, signal: context.signal });
+  const output = await context.commands.output(taskID, {
+    block: block && !isStuck,
+    timeout: isStuck ? undefined : rest,
+    signal: context.signal,
+  });
   const { task } = output;
   const id = shortIDs(context, [task])(task);
   return {
     title: `Task ${id}: ${task.status}`,
-    text: taskReport(output, id, context),
+    text: [taskReport(output, id, context), ...(isStuck ? [STUCK] : [])].join("\n\n"),
     metadata: block ? receivedResult(task) : undefined,
   };
 };

@@ -39,7 +39,16 @@ describe("A task that is named by its ID", () => {
       code: "unknown-task",
       message: "The task ID is empty. Use an ID from the list of tasks.",
     });
-    assert.throws(() => find("aaaa1"), { code: "unknown-task" });
+    assert.throws(() => find("aaaa11"), { code: "unknown-task" });
+  });
+
+  it("is refused if so little of the ID is given that it may be a guess", () => {
+    for (const guess of ["ses_b", "11111", "3", "99993"])
+      assert.throws(() => find(guess), { code: "unknown-task" });
+    assert.deepEqual(
+      ["ses_bb", "111111", "999993"].map((part) => find(part)),
+      ["ses_bbbb222222", "ses_aaaa111111", "ses_cccc999993"],
+    );
   });
 
   it("is remembered with its description when its session is gone, the thousand newest", () => {

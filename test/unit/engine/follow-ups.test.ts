@@ -485,6 +485,12 @@ describe("Follow-ups", () => {
       };
       await refused("agents", 'agent "helper" no longer exists. Fork it with another agent');
       await refused("models", 'model "memory/one" no longer exists. Fork it with another model');
+      Object.assign(server, { agents: async () => [] });
+      window.engine.catalog.forget();
+      await assert.rejects(window.engine.resume(id, "More.", { sessionID: parent }), {
+        message: /Launch a new task, and put what it needs to know into the prompt\.$/,
+      });
+      Object.assign(server, { agents: async () => agents });
       assert.equal(task(id).status, "completed");
       assert.equal((await asked(id)).length, 1);
       window.engine.catalog.forget();

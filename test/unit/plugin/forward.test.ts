@@ -11,10 +11,15 @@ import {
   type ToolAnswer,
   type ToolCall,
 } from "../../../src/bridge/tool-call.ts";
-import { publishEntry, type EndpointEntry } from "../../../src/bridge/endpoint-entries.ts";
+import {
+  publishEntry,
+  type EndpointEntry,
+  type PublishedEntry,
+} from "../../../src/bridge/endpoint-entries.ts";
 import { forward, type Forwarding } from "../../../src/plugin/forward.ts";
 import { tempDir } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
+import { answeringDaemon, welcome } from "./answering-daemon.ts";
 
 const call: ToolCall = {
   tool: "asyncagents_list",
@@ -37,6 +42,7 @@ interface StubEndpoint {
   readonly port: number;
   readonly calls: ToolCall[];
   readonly requests: IncomingMessage[];
+  readonly entry: PublishedEntry;
 }
 
 describe("Forwarding a call to an endpoint", () => {
@@ -77,7 +83,7 @@ describe("Forwarding a call to an endpoint", () => {
   }
 
   /** Each endpoint is newer than those before. */
-  function publish(port: number, change: Partial<EndpointEntry> = {}): Promise<unknown> {
+  function publish(port: number, change: Partial<EndpointEntry> = {}): Promise<PublishedEntry> {
     return publishEntry(stateFolder, {
       directories: [directory],
       server: opencode.href,
@@ -100,8 +106,8 @@ describe("Forwarding a call to an endpoint", () => {
       });
     });
     const port = await listen(server);
-    await publish(port, change);
-    return { port, calls, requests };
+    const entry = await publish(port, change);
+    return { port, calls, requests, entry };
   }
 
   const replying =
@@ -256,6 +262,25 @@ describe("Forwarding a call to an endpoint", () => {
     const answers = [half, replying("Whole.")];
     await open((response) => answers.shift()?.(response));
     assert.deepEqual(await send(patient), reply("Whole."));
+  });
+
+  it("has the folder opened again if what was opened for the call has gone, too", async () => {
+    let opened = 0;
+    const close = await answeringDaemon(stateFolder, async (method, params) => {
+      if (method === "hello") return welcome(params);
+      const isFirst = ++opened === 1;
+      const { entry } = await open((response) => {
+        if (isFirst) entry.withdraw();
+        (isFirst ? breaking : replying("Done."))(response);
+      });
+      return undefined;
+    });
+    try {
+      assert.deepEqual(await send({ ...patient, reopens: true }), reply("Done."));
+      assert.equal(opened, 2);
+    } finally {
+      close();
+    }
   });
 
   it("waits for an endpoint to open that accepts the call", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { realpathSync, rmSync } from "node:fs";
+import { realpathSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer } from "../../../src/rpc/answering-wire.ts";
 import { writeEntry } from "../../../src/rpc/daemon-entry.ts";
@@ -84,6 +84,35 @@ describe("A server of the extension", () => {
       await until("all requests", () => asked.length === 4);
       assert.deepEqual(await exitOf(server), [42, null]);
       assert.deepEqual(asked, [one, other, one, other]);
+    } finally {
+      close();
+    }
+  });
+
+  it("doesn't give up a folder that can't be looked up for a moment", async function () {
+    if (process.platform === "win32") this.skip();
+    const [real, other] = [tempDir(), tempDir()].map((folder) => realpathSync(folder));
+    const link = join(tempDir(), "link");
+    symlinkSync(real ?? "", link);
+    const asked: unknown[] = [];
+    const answer: Answer = async (method, params) => {
+      if (method === "hello") return welcome(params);
+      return void asked.push((params as { readonly directory: string }).directory);
+    };
+    const close = await answeringDaemon(stateFolder, answer, { token: "that of the daemon before" });
+    try {
+      const server = guarded(link, other ?? "");
+      await once(server.stdout, "data");
+      // Until it leads somewhere again, looking it up fails with ELOOP.
+      rmSync(link);
+      symlinkSync(link, link);
+      const files = new DaemonFiles(stateFolder);
+      await writeEntry(files, { ...((await files.read()) ?? assert.fail()), token: "t" });
+      await until("a look", () => asked.includes(other));
+      rmSync(link);
+      symlinkSync(real ?? "", link);
+      await until("the request for it", () => asked.includes(real));
+      server.kill("SIGKILL");
     } finally {
       close();
     }

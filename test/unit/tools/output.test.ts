@@ -224,6 +224,29 @@ describe("asyncagents_output", () => {
     assert.equal(await window.text("output", { task_id: id, block: false }), text);
   });
 
+  it("with block doesn't wait for a task in the queue, which may wait for the caller itself", async () => {
+    window.dispose();
+    window = await ToolWindow.open({ maxConcurrentTasks: 1, maxDepth: 3 });
+    const { id: caller } = await window.launch();
+    const { id } = await window.launch({ parent: caller });
+    const input = { task_id: id, block: true, timeout: 600 };
+    const { text, metadata } = await window.call("output", input, { sessionID: caller });
+    assert.match(text, /^Status: running \(queued until another task ends\)$/m);
+    assert.match(
+      text,
+      /\n\nIt starts once another task ends, .* End your turn: you will be told when it has ended\.$/,
+    );
+    assert.equal(metadata, undefined);
+    // A session that isn't a task waits, as what runs goes on meanwhile.
+    const { id: other } = await window.launch();
+    let isOver = false;
+    const call = window.call("output", { ...input, task_id: other }).finally(() => (isOver = true));
+    await window.clock.advance(599_000);
+    assert.equal(isOver, false);
+    await window.clock.advance(1_000);
+    await call;
+  });
+
   it("with block on an ended task also marks that the caller has it", async () => {
     const { id } = await window.launchDone();
     const { metadata } = await window.call("output", { task_id: id, block: true });
