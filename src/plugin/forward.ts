@@ -119,7 +119,7 @@ function servedElsewhere({ origin }: URL): string {
 }
 
 function lost(problem = ""): string {
-  return `${problem && `${problem} `}The background process of Async Agents that carried this out went away before it replied, and none took its place; once the folder is open in VS Code again, see with asyncagents_list what was done.`;
+  return `${problem && `${problem} `}Async Agents stopped serving this folder before it replied, and hasn't come back: its background process has ended, or the user disconnected it or turned off the agent tools. Once it is connected in VS Code again, see with asyncagents_list what was done.`;
 }
 
 function notServed(directory: string, problem = ""): string {

@@ -881,10 +881,7 @@ Use asyncagents_output tools to see agent responses.`,
         release("Work");
         const [call] = await turn.ended();
         assert.equal(call?.status, "error");
-        assert.match(
-          call.text,
-          /^The background process of Async Agents that carried this out went away before it replied/,
-        );
+        assert.match(call.text, /^Async Agents stopped serving this folder before it replied/);
         assert.deepEqual(await notices(server, parent), []);
         window = await open();
         await told(id);

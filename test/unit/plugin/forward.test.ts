@@ -201,7 +201,7 @@ describe("Forwarding a call to an endpoint", () => {
     it("has nothing carried out in the folder itself while the session's may be the other one", async () => {
       const own = await open(notOurs);
       await open(breaking, asWorktree());
-      await assert.rejects(send(), /went away before it replied/);
+      await assert.rejects(send(), /stopped serving this folder before it replied/);
       assert.deepEqual(own.calls.map(withoutTime), [sentCall]);
     });
   });
@@ -348,7 +348,10 @@ describe("Forwarding a call to an endpoint", () => {
     it("if the endpoint disconnects during the call", async () => {
       await open(breaking);
       const patience = { untakenMs: 60_000, takenMs: 0 };
-      await assert.rejects(send({ patience }), /went away before it replied.* asyncagents_list/);
+      await assert.rejects(
+        send({ patience }),
+        /stopped serving this folder before it replied.* asyncagents_list/,
+      );
     });
 
     it("if the endpoint accepts the connection and does not answer, as it may still carry out the call", async () => {
