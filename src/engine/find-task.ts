@@ -44,6 +44,15 @@ export function findTask<T extends Named>(
   if (exact && isCandidate(exact)) return exact;
   const matches = tasks.all().filter((task) => isCandidate(task) && isPartOf(task.id, wanted));
   const [match] = matches;
+  if (!match && wanted.length < SHORTEST_PART)
+    throw new Refusal(
+      "unknown-task",
+      sentence(
+        "{0} is too short for a task ID. Use at least {1} characters of it, as the list of tasks shows.",
+        wanted,
+        SHORTEST_PART,
+      ),
+    );
   if (!match) throw noSuchTask(tombstones, wanted, parentSessionID);
   if (matches.length > 1) {
     const ids = matches.slice(0, 5).map(({ id }) => shortID(id));

@@ -14,7 +14,7 @@ import { sentPrompt } from "./running-turn.ts";
 import { sentence } from "./sentence.ts";
 import { isRunning } from "./subagent.ts";
 import type { Subagents } from "./subagents.ts";
-import { shortID, waitingMessage, type Task, type TaskRecord } from "./task.ts";
+import { shortID, waitingMessage, type Task } from "./task.ts";
 import type { TaskWorktrees } from "./task-worktrees.ts";
 import { transition } from "./transitions.ts";
 import type { TurnWatcher } from "./turns.ts";
@@ -72,17 +72,10 @@ export class Resume implements Disposable {
   }
 
   /** Throws a {@link Refusal} if the task can't be resumed now. */
-  async requireResumable(entry: Entry): Promise<void> {
+  requireResumable(entry: Entry): void {
     const at = this.parts.clock.now();
     transition(entry.record, { type: "resume", at, promptMessageID: entry.record.promptMessageID });
     this.parts.budget.requireRoomFor(entry);
-    await this.requireStillThere(entry.record, "person");
-  }
-
-  /** A worktree can have agents and models of its own, which only the server knows. */
-  private async requireStillThere(record: TaskRecord, by: TaskRecord["launchedBy"]): Promise<void> {
-    const { catalog, worktrees } = this.parts;
-    if (!worktrees.of(record.id)) await catalog.requireStillThere(record, by);
   }
 
   /**
@@ -145,7 +138,7 @@ export class Resume implements Disposable {
     by: AgentCall | "waited" | undefined,
     requireGoingOn?: () => void,
   ): Promise<void> {
-    const { server, clock, random, registry, permissions, budget } = this.parts;
+    const { server, clock, random, registry, catalog, permissions, budget } = this.parts;
     const { notices, prompts, turns, worktrees } = this.parts;
     const call = by === "waited" ? undefined : by;
     const at = clock.now();
@@ -153,8 +146,9 @@ export class Resume implements Disposable {
     // Throws a refusal before anything has been done.
     transition(entry.record, event);
     budget.requireRoomFor(entry);
-    await this.requireStillThere(entry.record, call ? "agent" : "person");
     const { id, agent } = entry.record;
+    // A worktree can have agents and models of its own, which only the server knows.
+    if (!worktrees.of(id)) await catalog.requireStillThere(entry.record, call ? "agent" : "person");
     await worktrees.requireFor(id);
     worktrees.requireSetUp(id);
     const session = await server.session(id);

@@ -290,7 +290,12 @@ export class TaskWorktrees implements Disposable {
       // If this process ends before the command, the next one runs it.
       if (setup !== before) await this.noteNow(entry, { setup });
       if (!isThere) {
-        await worktrees.remake(worktree, { ...isolation, discarded });
+        try {
+          await worktrees.remake(worktree, { ...isolation, discarded });
+        } catch (error) {
+          if (setup !== before) await this.noteNow(entry, { setup: before });
+          throw error;
+        }
         this.changed.fire();
       }
       if (outcome) await this.noteNow(entry, { outcome: undefined });

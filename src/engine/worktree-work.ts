@@ -99,7 +99,7 @@ export class WorktreeWork {
         "invalid-argument",
         sentence("None of the files in conflict can be merged as text. Choose whose version to use instead."),
       );
-    await resume.requireResumable(entry);
+    resume.requireResumable(entry);
     await worktrees.released(entry, async (worktree) =>
       worktrees.noteNow(entry, { base: await git.takeIn(worktree, plan) }),
     );

@@ -40,8 +40,8 @@ export class OwnServer {
   private run: ServerProcess | undefined;
   private failure: ConnectionFailure | undefined;
   private isLeft = false;
-  /** When this daemon joined it. Undefined if it started it. */
-  private readonly joinedAt: number | undefined;
+  /** When this daemon joined its process. Undefined if this daemon started it. */
+  private joinedAt: number | undefined;
   /** Whether it has crashed and isn't restarted, so that each of its folders needs the server of its own program. */
   isGone = false;
   /** Resolves when the server has ended or could not be started. */
@@ -96,9 +96,8 @@ export class OwnServer {
   /** How long folders of the daemon that this one replaced may still come back for the server and what runs in it. */
   private reclaimableMs(): number {
     const { joinedAt } = this;
-    return joinedAt === undefined
-      ? 0
-      : Math.max(0, joinedAt + this.options.graceMs - this.options.clock.now());
+    const { graceMs, clock } = this.options;
+    return joinedAt === undefined ? 0 : Math.min(graceMs, Math.max(0, joinedAt + graceMs - clock.now()));
   }
 
   private release(attachment: Attachment, graceMs: number): void {
@@ -165,6 +164,7 @@ export class OwnServer {
       if (this.isLeft) return;
       this.options.logger.warn(`The OpenCode server ended unexpectedly (${english(how)}).`);
       await run.forget();
+      this.joinedAt = undefined;
       const now = this.options.clock.now();
       crashes = [...crashes.filter((at) => at > now - CRASH_WINDOW_MS), now];
       if (crashes.length > MAX_CRASHES)

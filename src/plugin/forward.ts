@@ -9,6 +9,9 @@ import { reopenFolder } from "./reopen-folder.ts";
 /** How often to look for endpoints, in milliseconds. */
 const LOOK_AGAIN_MS = 250;
 
+/** How often a call has its folder opened again: it may be what ends the daemon. */
+const MAX_REOPENINGS = 3;
+
 /** Statuses that an endpoint would return again. After others, another endpoint may succeed. */
 const FINAL_STATUSES: readonly number[] = [400, 413];
 
@@ -57,8 +60,10 @@ export async function forward(
     return outcome;
   };
   let reopening: "under-way" | { readonly problem: string } | undefined;
+  let reopenings = 0;
   const reopen = (): void => {
     reopening = "under-way";
+    reopenings++;
     const sinceMs = waitedMs();
     void reopenFolder(stateFolder, origin.directory, { onlyIfUsed: false })
       .then(
@@ -80,13 +85,13 @@ export async function forward(
     if (outcome.kind === "broken") {
       taken = true;
       // The daemon that opened the folder may have gone, too.
-      if (reopening !== "under-way") reopening = undefined;
+      if (reopening !== "under-way" && reopenings < MAX_REOPENINGS) reopening = undefined;
     }
     const isOver = waitedMs() - heldMs >= (taken ? patience.takenMs : patience.untakenMs);
     if (isOver && reopening !== "under-way") {
+      if (outcome.kind === "unreachable") throw new Error(UNRESPONSIVE);
       if (taken) throw new Error(lost(reopening?.problem));
       if (outcome.kind === "rejected") throw new Error(rejected(outcome.status));
-      if (outcome.kind === "unreachable") throw new Error(UNRESPONSIVE);
       throw new Error(
         elsewhere.length > 0 ? servedElsewhere(server) : notServed(directory, reopening?.problem),
       );

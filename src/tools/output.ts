@@ -6,8 +6,8 @@ import { taskReport } from "./task-report.ts";
 import type { ToolResult, ToolRun } from "./tool.ts";
 import { missing, ToolInput } from "./tool-input.ts";
 
-const STUCK =
-  "It starts once another task ends, which may have to be yours, so this call didn't wait. End your turn: you will be told when it has ended.";
+const STUCK = "It starts once another task ends, which may have to be yours, so this call didn't wait.";
+const TOLD = "End your turn: you will be told when it has ended.";
 
 export const runOutput: ToolRun = async (sent, context) => {
   const input = new ToolInput(sent);
@@ -16,7 +16,7 @@ export const runOutput: ToolRun = async (sent, context) => {
     throw missing("task_id", "give the ID of the task, as asyncagents_list shows it");
   const block = input.flag("block");
   const timeout = block ? input.number("timeout", "a number of seconds from 0 to 600") : undefined;
-  const { id: taskID, progress } = findTask(context, reference);
+  const { id: taskID, progress, launchedBy } = findTask(context, reference);
   const { sessionID } = context.caller;
   const caller = context.known.get(sessionID);
   // Only the end of the caller's own turn may let it start.
@@ -33,7 +33,10 @@ export const runOutput: ToolRun = async (sent, context) => {
   const id = shortIDs(context, [task])(task);
   return {
     title: `Task ${id}: ${task.status}`,
-    text: [taskReport(output, id, context), ...(isStuck ? [STUCK] : [])].join("\n\n"),
+    text: [
+      taskReport(output, id, context),
+      ...(isStuck ? [STUCK, ...(launchedBy === "agent" ? [TOLD] : [])] : []),
+    ].join("\n\n"),
     metadata: block ? receivedResult(task) : undefined,
   };
 };

@@ -44,7 +44,7 @@ describe("A task that is named by its ID", () => {
 
   it("is refused if so little of the ID is given that it may be a guess", () => {
     for (const guess of ["ses_b", "11111", "3", "99993"])
-      assert.throws(() => find(guess), { code: "unknown-task" });
+      assert.throws(() => find(guess), { code: "unknown-task", message: / is too short for a task ID\. / });
     assert.deepEqual(
       ["ses_bb", "111111", "999993"].map((part) => find(part)),
       ["ses_bbbb222222", "ses_aaaa111111", "ses_cccc999993"],

@@ -199,6 +199,18 @@ describe("The setup of a worktree", () => {
     assert.equal(signals.length, 2);
   });
 
+  it("isn't waited for if the worktree can't be made again", async () => {
+    const id = await completed();
+    await window.engine.worktreeWork.remove(id);
+    const { remake } = worktrees;
+    worktrees.remake = async (...args) => {
+      await remake(...args);
+      throw new Error("Disk full.");
+    };
+    await assert.rejects(window.engine.worktreeWork.remake(id), /Disk full/);
+    assert.equal((await window.engine.resume(id, "More.")).status, "resumed");
+  });
+
   it("of one that is made again before its task has begun is left to the start of the task", async () => {
     window.kill();
     window = await openWindow(server, clock, { maxConcurrentTasks: 1, isolation }, 2, undefined, worktrees);

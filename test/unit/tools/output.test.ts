@@ -234,7 +234,12 @@ describe("asyncagents_output", () => {
     assert.match(text, /^Status: running \(queued until another task ends\)$/m);
     assert.match(
       text,
-      /\n\nIt starts once another task ends, .* End your turn: you will be told when it has ended\.$/,
+      /\n\nIt starts once .* didn't wait\.\n\nEnd your turn: you will be told when it has ended\.$/,
+    );
+    const { id: users } = await window.launch({ parent: caller, by: "person" });
+    assert.match(
+      await window.text("output", { ...input, task_id: users }, { sessionID: caller }),
+      / didn't wait\.$/,
     );
     assert.equal(metadata, undefined);
     // A session that isn't a task waits, as what runs goes on meanwhile.
