@@ -1,7 +1,7 @@
 import type { AgentServer } from "./ports.ts";
 import type { FinalAnswer } from "./running-turn.ts";
 import type { TaskRecord } from "./task.ts";
-import { answerText } from "./turn.ts";
+import { resultText } from "./turn.ts";
 
 /**
  * The text with which a task ended. Undefined if it didn't end with an answer, or that is gone. Rejects with a
@@ -16,5 +16,5 @@ export async function finalText(
   if (finalMessageID === undefined) return undefined;
   if (known?.messageID === finalMessageID) return known.text;
   const message = await server.message(id, finalMessageID);
-  return message && answerText(message);
+  return message && resultText(message);
 }

@@ -306,10 +306,11 @@ export class Notices implements Disposable {
   private async result(entry: Entry): Promise<string> {
     const { status, finalMessageID } = entry.record;
     if (status !== "completed" || finalMessageID === undefined) return "";
-    return (
-      (await finalText(this.server, entry.record, entry.answer)) ??
-      "It can no longer be read: the session of the task was deleted."
-    );
+    const text = await finalText(this.server, entry.record, entry.answer);
+    if (text !== undefined) return text;
+    return (await this.server.session(entry.record.id))
+      ? "It can no longer be read: it was deleted from the session of the task."
+      : "It can no longer be read: the session of the task was deleted.";
   }
 
   private count(entry: Entry): Omit<NoticeFacts, "result" | "changes"> {

@@ -63,8 +63,11 @@ export interface AssistantMessageInfo {
   readonly completed?: number | undefined;
   readonly agent: string;
   readonly model: ModelRef;
-  /** Whether the model stopped to call tools, or for another reason. Missing if it was interrupted. */
-  readonly finish?: "tools" | "end" | undefined;
+  /**
+   * Why the model stopped: to call tools, because it was cut off by a limit or its provider, or for another reason. Missing
+   * if it was interrupted.
+   */
+  readonly finish?: "tools" | "cut" | "end" | undefined;
   readonly error?: AgentError | undefined;
   readonly cost: number;
   readonly tokens: TokenUsage;

@@ -26,6 +26,8 @@ export type TaskEvent =
       readonly at: number;
       readonly error: TaskError;
       readonly finalMessageID?: string | undefined;
+      /** The message that was being written when the server ended. */
+      readonly openMessageID?: string;
       readonly neverBegan?: boolean;
     }
   | {
@@ -66,7 +68,7 @@ export function transition(record: TaskRecord, event: TaskEvent): TaskRecord {
         ...record,
         status,
         endedAt: event.at,
-        finalMessageID: event.finalMessageID ?? record.finalMessageID,
+        finalMessageID: event.finalMessageID ?? openMessageID(event) ?? record.finalMessageID,
         error: event.type === "turn-failed" ? event.error : undefined,
         resumeCount: record.resumeCount - (wasNotResumed(record, event) ? 1 : 0),
         followUp: followUpAfter(record, event),
@@ -94,6 +96,10 @@ function wasNotResumed({ status }: TaskRecord, event: TaskEvent): boolean {
 function followUpAfter({ followUp }: TaskRecord, event: TaskEvent): FollowUp | undefined {
   if (followUp?.messageID === undefined) return followUp;
   return neverBegan(event) ? { text: followUp.text } : undefined;
+}
+
+function openMessageID(event: TaskEvent): string | undefined {
+  return event.type === "turn-failed" ? event.openMessageID : undefined;
 }
 
 function neverBegan(event: TaskEvent): boolean {

@@ -30,6 +30,10 @@ export function endOf(turn: EndedTurn): TaskEvent {
 }
 
 /** A turn that failed, at this time in milliseconds since 1970. */
-export function failed(at: number, error: TaskError, finalMessageID?: string): TaskEvent {
+export function failed(
+  at: number,
+  error: TaskError,
+  finalMessageID?: string,
+): Extract<TaskEvent, { readonly type: "turn-failed" }> {
   return { type: "turn-failed", at, error, finalMessageID };
 }

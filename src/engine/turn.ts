@@ -11,6 +11,9 @@ import {
 /** How many of a session's newest messages are read to determine the state of its turn. */
 export const TURN_WINDOW = 20;
 
+/** In English only, as models read it. */
+const CUT = "[The answer ends here: its model reached a limit, or its provider stopped it.]";
+
 /** The metadata key of a part that marks a message sent to steer a running task. */
 export const STEERING_MARK = "asyncagentsSteering";
 
@@ -27,7 +30,7 @@ export type Turn =
    * The model is writing an answer, or was interrupted. `mark` changes with every change; `at` is the latest time that
    * the answer shows.
    */
-  | { readonly kind: "open"; readonly mark: string; readonly at: number }
+  | { readonly kind: "open"; readonly messageID: string; readonly mark: string; readonly at: number }
   /** The last step called tools. The turn continues, unless the session is idle. */
   | {
       readonly kind: "between-steps";
@@ -64,6 +67,7 @@ export function readTurn(messages: readonly Message[], promptMessageID: string):
   if (info.completed === undefined)
     return {
       kind: "open",
+      messageID: info.id,
       mark: `${info.id}/${last.parts.length}/${lastToolStatus(last)}`,
       at: Math.max(info.created, ...last.parts.flatMap(timesOf)),
     };
@@ -87,9 +91,11 @@ function endOfAnswers(answers: readonly Answer[], last: Answer, at: number): End
   if (info.summary) {
     const answer = answers.findLast(({ info }) => !info.summary);
     const message = answer ?? last;
-    return { kind: "compacted", at, messageID: message.info.id, answer: answerText(message) };
+    return { kind: "compacted", at, messageID: message.info.id, answer: resultText(message) };
   }
-  return { kind: "completed", ...end, answer: answerText(last) };
+  // Some models write their answer beside a last tool call, and then nothing more.
+  const answer = answers.findLast((one) => !one.info.summary && resultText(one) !== "") ?? last;
+  return { kind: "completed", at, messageID: answer.info.id, answer: resultText(answer) };
 }
 
 /** Whether a message was sent to steer a running task. */
@@ -105,6 +111,13 @@ function unansweredSteering(messages: readonly Message[]): Message | undefined {
   return messages.some((message) => isAnswer(message) && ids.has(message.info.parentID))
     ? undefined
     : messages[at];
+}
+
+/** The present text of an answer as a result, which says so if it isn't complete. */
+export function resultText(message: Message): string {
+  const { info } = message;
+  const isCut = info.role === "assistant" && info.finish === "cut";
+  return [answerText(message), ...(isCut ? [CUT] : [])].filter(Boolean).join("\n\n");
 }
 
 /** The present text of an answer. */

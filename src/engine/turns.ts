@@ -220,7 +220,7 @@ export class TurnWatcher implements Disposable {
     switch (turn.kind) {
       case "open":
         return source === "poll" && this.confirmed(entry, turn.mark) && (await this.isOver(entry, turn))
-          ? failed(this.diedAt(entry, turn.at), INTERRUPTED)
+          ? { ...failed(this.diedAt(entry, turn.at), INTERRUPTED), openMessageID: turn.messageID }
           : undefined;
       case "unanswered":
       case "unseen":

@@ -156,6 +156,10 @@ export function turnsOf(
     else if (turns.length === 0) turns.push({ diffs: [], answers: [message] });
     else turns.at(-1)?.answers.push(message);
   }
+  const all = turns.flatMap(({ answers }) => answers);
+  // A step that was interrupted with its server is never completed, but it isn't going on beside a later one.
+  const endOf = (answer: RawMessage): number =>
+    answer.info.time.completed ?? all[all.indexOf(answer) + 1]?.info.time.created ?? Number.POSITIVE_INFINITY;
   return turns.map(({ diffs, answers }) => {
     /** The folder that the snapshots cover. */
     const { root = "" } = answers.findLast(({ info }) => info.path)?.info.path ?? {};
@@ -163,12 +167,12 @@ export function turnsOf(
       diffs: diffs
         .flatMap((diff) => tryParse(snapshotDiff, diff) ?? [])
         .map((diff) => ({ ...diff, path: form(join(root, diff.file)) })),
-      steps: answers.map((answer) => stepOf(answer, form)),
+      steps: answers.map((answer) => stepOf(answer, endOf(answer), form)),
     };
   });
 }
 
-function stepOf({ info: { time }, parts }: RawMessage, form: PathForm): FileStep {
+function stepOf({ info: { time }, parts }: RawMessage, end: number, form: PathForm): FileStep {
   const tools = parts.flatMap((part) => tryParse(toolPart, part) ?? []);
   const marks = parts.flatMap((part) => tryParse(snapshotMark, part) ?? []);
   const patched = parts.flatMap((part) => tryParse(patchPart, part)?.files ?? []).map((file) => form(file));
@@ -176,7 +180,7 @@ function stepOf({ info: { time }, parts }: RawMessage, form: PathForm): FileStep
   const commands = tools.map(({ tool }) => tool).filter(isCommand);
   return {
     start: time.created,
-    end: time.completed ?? Number.POSITIVE_INFINITY,
+    end,
     writes,
     commands,
     patched: new Set(patched),

@@ -9,7 +9,8 @@ import {
 } from "../engine/server-model.ts";
 import type { Random } from "../engine/ids.ts";
 import { freshID } from "../engine/ids.ts";
-import { ABORTED_ERROR, CALLS_TOOLS } from "./schemas.ts";
+import { finishReason } from "./finish.ts";
+import { ABORTED_ERROR } from "./schemas.ts";
 
 /** An event for the server's `POST /sync/replay`. Takes the changes of one session, numbered without gaps. */
 export interface ReplayEvent {
@@ -126,7 +127,7 @@ function wireInfo(
     path: { cwd: directory, root: directory },
     cost: 0,
     tokens: NO_TOKENS,
-    ...(finish && { finish: finish === "tools" ? CALLS_TOOLS : "stop" }),
+    ...(finish && { finish: finishReason(finish) }),
     ...(error && { error: wireError(error) }),
   };
 }

@@ -14,6 +14,7 @@ import {
   type ToolState,
 } from "../engine/server-model.ts";
 import type { ModelRef, TokenUsage } from "../engine/task.ts";
+import { readFinish } from "./finish.ts";
 import { readRecord } from "./record-codec.ts";
 import { tryParse } from "./validation.ts";
 
@@ -109,8 +110,6 @@ export const sessionStatus = z.union([
 
 /** The name of the error that OpenCode reports when someone stopped the turn. */
 export const ABORTED_ERROR = "MessageAbortedError";
-/** Why a model stops that calls tools. Other reasons are `stop`, `length`, … */
-export const CALLS_TOOLS = "tool-calls";
 
 /** `data` differs by error type. Its `message`, if any, is readable for users. */
 export const agentError = read(
@@ -160,7 +159,7 @@ export const messageInfo = z.discriminatedUnion("role", [
     ({ time, providerID, modelID, variant, finish, ...info }): MessageInfo => ({
       ...info,
       ...time,
-      finish: finish === undefined ? undefined : finish === CALLS_TOOLS ? "tools" : "end",
+      finish: readFinish(finish),
       model: modelRef(providerID, modelID, variant),
     }),
   ),

@@ -186,7 +186,7 @@ describe("commands in a workspace of several folders", () => {
       [inApi],
     );
     assert.equal((await commands.clear(inApi)).id, inApi);
-    await assert.rejects(commands.retry("ses_"), /several folders.*: api, web/);
+    await assert.rejects(commands.retry("ses_000000"), /several folders.*: api, web/);
     for (const each of own) each.dispose();
   });
 });

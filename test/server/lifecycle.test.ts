@@ -260,6 +260,19 @@ describe("a task's life", () => {
     assert.equal((await window.engine.output(task.id)).result, "");
   });
 
+  it("an answer beside a last tool call is the result, and one that was cut off says so", async () => {
+    const tools = [{ name: "bash", args: { command: "true", description: "first" } }];
+    const beside = await launch([{ text: "The report.", tools }, { text: "" }]);
+    const cut = await launch([{ text: "Half of it", finish: "length" }]);
+    for (const [{ id }, result] of [
+      [beside, /^The report\.$/],
+      [cut, /^Half of it\n\n\[The answer ends here: /],
+    ] as const) {
+      assert.equal((await ended(window, id)).status, "completed");
+      assert.match((await window.engine.output(id)).result ?? "", result);
+    }
+  });
+
   it("[PRG-1] the progress of a running task shows its tool calls, the recent tools and the last update", async () => {
     const before = Date.now();
     const task = await launch([

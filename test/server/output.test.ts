@@ -159,7 +159,11 @@ describe("output of a task", () => {
   it("refuses unknown, ambiguous, empty and malformed IDs with a reason", async () => {
     const ids = [await launch({ text: "a" }), await launch({ text: "b" })].map(({ id }) => id);
     await assert.rejects(window.engine.output("zzzzzzzz"), /Task zzzzzzzz doesn't exist/);
-    await assert.rejects(window.engine.output("ses_"), /Several tasks match ses_.*Use more of the ID/);
+    await assert.rejects(
+      window.engine.output(ids[0]?.slice(0, 7) ?? ""),
+      /Several tasks match ses_.*Use more of the ID/,
+    );
+    await assert.rejects(window.engine.output("ses_"), /ses_ is too short for a task ID/);
     await assert.rejects(window.engine.output("  "), /The task ID is empty/);
     await assert.rejects(window.engine.output("../etc\n"), /Task .* doesn't exist/);
     assert.equal((await window.engine.output(ids[0]?.slice(-6) ?? "")).task.id, ids[0]);

@@ -446,6 +446,21 @@ describe("A parent that is told of the end of a task", () => {
     await settled();
     assert.match(
       sent[0]?.parts[0]?.text ?? "",
+      /It can no longer be read: it was deleted from the session of the task\./,
+    );
+  });
+
+  it("learns that a result can no longer be read because the whole session is gone", async () => {
+    await ask("msg_asks");
+    const id = await completed();
+    const { message, session } = server;
+    server.message = async (sessionID, messageID) =>
+      sessionID === id ? undefined : message.call(server, sessionID, messageID);
+    server.session = async (sessionID) => (sessionID === id ? undefined : session.call(server, sessionID));
+    server.finish(parent, "I do.");
+    await settled();
+    assert.match(
+      sent[0]?.parts[0]?.text ?? "",
       /It can no longer be read: the session of the task was deleted\./,
     );
   });

@@ -81,6 +81,10 @@ describe("transitions", () => {
       name: "APIError",
       message: "refused",
     });
+    const resumed = record({ status: "resumed", finalMessageID: "msg_before" });
+    const interrupted = { ...EVENTS["turn-failed"], openMessageID: "msg_open" };
+    assert.equal(transition(resumed, interrupted).finalMessageID, "msg_open");
+    assert.equal(transition(resumed, EVENTS["turn-failed"]).finalMessageID, "msg_before");
   });
 
   it("a refusal says what to do instead", () => {

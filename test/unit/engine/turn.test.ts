@@ -39,6 +39,26 @@ describe("the state of a turn", () => {
     assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000, answer: "" });
   });
 
+  it("completed by the last answer with a text, if nothing was written after its last tool call", () => {
+    const turn = read(
+      prompt(),
+      answer({ id: "msg_1", completed: 1_500, finish: "tools" }, [textPart("The report.")]),
+      answer({ id: "msg_2", completed: 2_000, finish: "end" }),
+    );
+    assert.deepEqual(turn, { kind: "completed", messageID: "msg_1", at: 2_000, answer: "The report." });
+  });
+
+  it("completed by an answer that was cut off, which its text says", () => {
+    const cut = "[The answer ends here: its model reached a limit, or its provider stopped it.]";
+    for (const [parts, text] of [
+      [[textPart("Half of")], `Half of\n\n${cut}`],
+      [[], cut],
+    ] as const) {
+      const turn = read(prompt(), answer({ completed: 2_000, finish: "cut" }, [...parts]));
+      assert.deepEqual(turn, { kind: "completed", messageID: "msg_answer", at: 2_000, answer: text });
+    }
+  });
+
   it("completed even if a message was queued after the answer", () => {
     assert.equal(
       read(prompt(), answer({ completed: 2_000, finish: "end" }), prompt("msg_queued")).kind,

@@ -118,7 +118,13 @@ describe("The watcher of turns", () => {
       assert.deepEqual(watched.ends, []);
       await watched.clock.advance(1_000);
       assert.deepEqual(watched.ends, [
-        { type: "turn-failed", at: watched.clock.now(), error: INTERRUPTED, finalMessageID: undefined },
+        {
+          type: "turn-failed",
+          at: watched.clock.now(),
+          error: INTERRUPTED,
+          finalMessageID: undefined,
+          openMessageID: "msg_answer",
+        },
       ]);
     });
 

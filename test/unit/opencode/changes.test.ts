@@ -108,6 +108,32 @@ describe("what a session changed", () => {
     assert.deepEqual(await mixed("task", "bash"), [["ses_other"]]);
   });
 
+  it("isn't mixed with a step of another that was killed with its server, once that went on", async () => {
+    const parts = [
+      { type: "step-start", snapshot: "before" },
+      tool("bash"),
+      { type: "patch", files: ["/work/file"] },
+    ];
+    const path = { root: "/work", cwd: "/work" };
+    const step = (created: number, completed?: number) => ({
+      info: { role: "assistant", time: { created, completed }, path },
+      parts,
+    });
+    const asked = { info: { role: "user", time: { created: 1 }, summary: { diffs: [] } }, parts: [] };
+    const mixed = async (...others: readonly object[]) => {
+      const source: ChangeSource = {
+        messages: async (id) =>
+          z.parse(rawMessages, [asked, ...(id === "ses_own" ? [step(400, 900)] : others)]),
+        sessions: async () => ["ses_own", "ses_other"].map(session),
+        statuses: async () => new Map(),
+        ignoresCase: false,
+      };
+      return (await sessionChanges(source, "ses_own", 0)).files.map(({ mixedWith }) => mixedWith);
+    };
+    assert.deepEqual(await mixed(step(100)), [["ses_other"]]);
+    assert.deepEqual(await mixed(step(100), step(200, 300)), [[]]);
+  });
+
   for (const ignoresCase of [true, false])
     it(`is ${ignoresCase ? "" : "not "}known of a file that another wrote under a name of other letter case`, async () => {
       const source: ChangeSource = {
