@@ -47,11 +47,7 @@ export function findTask<T extends Named>(
   if (!match && wanted.length < SHORTEST_PART)
     throw new Refusal(
       "unknown-task",
-      sentence(
-        "{0} is too short for a task ID. Use at least {1} characters of it, as the list of tasks shows.",
-        wanted,
-        SHORTEST_PART,
-      ),
+      sentence("{0} is too short for a task ID. Use at least {1} of its characters.", wanted, SHORTEST_PART),
     );
   if (!match) throw noSuchTask(tombstones, wanted, parentSessionID);
   if (matches.length > 1) {

@@ -1,6 +1,7 @@
 import { ConnectionError } from "../engine/connection.ts";
 import { textOf } from "../engine/errors.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
+import { NEWER_RUNS, UPDATE } from "./failures.ts";
 
 /** The daemon's socket accepts connections but does not respond. Its process may be suspended. */
 export class Silence extends Error {
@@ -24,8 +25,8 @@ export function notStarted(problem: Text): ConnectionError {
 export function outdated(): ConnectionError {
   return new ConnectionError({
     code: "outdated",
-    message: sentence("A newer version of Async Agents is already running."),
-    remedy: sentence("Update the extension if needed, then reload the window."),
+    message: NEWER_RUNS,
+    remedy: UPDATE,
   });
 }
 

@@ -4,6 +4,9 @@ import type { RefusalCode } from "../engine/errors.ts";
 import { ServerFailure } from "../engine/ports.ts";
 import { sentence, type Text } from "../engine/sentence.ts";
 
+export const NEWER_RUNS = sentence("A newer version of Async Agents is already running.");
+export const UPDATE = sentence("Update the extension if needed, then reload the window.");
+
 /** The window and the daemon use different versions of the protocol. */
 export class OtherProtocol extends UserFacingError {
   override readonly name = "OtherProtocol";
@@ -11,9 +14,7 @@ export class OtherProtocol extends UserFacingError {
   constructor(readonly older: "window" | "daemon") {
     super(
       older === "window"
-        ? sentence(
-            "A newer version of Async Agents is already running. Update the extension if needed, then reload the window.",
-          )
+        ? sentence("{0} {1}", NEWER_RUNS, UPDATE)
         : sentence("The background process of Async Agents is from an older version."),
     );
   }
