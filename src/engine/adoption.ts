@@ -123,7 +123,12 @@ function endOfTurn(
     case "unseen":
     case "unanswered":
     case "open":
-      return { type: "turn-failed", at: Math.max(created, endedAt), error: error ?? INTERRUPTED };
+      return {
+        type: "turn-failed",
+        at: Math.max(created, endedAt),
+        error: error ?? INTERRUPTED,
+        ...(turn.kind === "open" && { openMessageID: turn.messageID }),
+      };
     default:
       return endOf(turn);
   }

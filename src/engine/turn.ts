@@ -11,7 +11,7 @@ import {
 /** How many of a session's newest messages are read to determine the state of its turn. */
 export const TURN_WINDOW = 20;
 
-/** In English only, as models read it. */
+/** In English only, like what else is said in results, which models read. */
 const CUT = "[The answer ends here: its model reached a limit, or its provider stopped it.]";
 
 /** The metadata key of a part that marks a message sent to steer a running task. */
@@ -88,14 +88,17 @@ function endOfAnswers(answers: readonly Answer[], last: Answer, at: number): End
   // Aborting a turn that waits for a retry leaves neither an error nor a reason.
   if (info.finish === undefined) return { kind: "aborted", ...end };
   if (info.finish === "tools") return { kind: "between-steps", ...end, refused: refusedCall(last) };
-  if (info.summary) {
-    const answer = answers.findLast(({ info }) => !info.summary);
-    const message = answer ?? last;
-    return { kind: "compacted", at, messageID: message.info.id, answer: resultText(message) };
-  }
-  // Some models write their answer beside a last tool call, and then nothing more.
-  const answer = answers.findLast((one) => !one.info.summary && resultText(one) !== "") ?? last;
-  return { kind: "completed", at, messageID: answer.info.id, answer: resultText(answer) };
+  const answer = finalAnswer(answers) ?? last;
+  const kind = info.summary ? "compacted" : "completed";
+  return { kind, at, messageID: answer.info.id, answer: resultText(answer) };
+}
+
+/** The last answer, or the one before it: some models write theirs beside a last tool call, and then nothing more. */
+function finalAnswer(answers: readonly Answer[]): Answer | undefined {
+  const [last, before] = answers.filter(({ info }) => !info.summary).reverse();
+  if (last && before && answerText(last) === "" && before.info.finish === "tools" && !before.info.error)
+    return answerText(before) === "" ? last : before;
+  return last;
 }
 
 /** Whether a message was sent to steer a running task. */
@@ -116,8 +119,9 @@ function unansweredSteering(messages: readonly Message[]): Message | undefined {
 /** The present text of an answer as a result, which says so if it isn't complete. */
 export function resultText(message: Message): string {
   const { info } = message;
+  const text = answerText(message);
   const isCut = info.role === "assistant" && info.finish === "cut";
-  return [answerText(message), ...(isCut ? [CUT] : [])].filter(Boolean).join("\n\n");
+  return isCut && text !== "" ? `${text}\n\n${CUT}` : text;
 }
 
 /** The present text of an answer. */

@@ -147,8 +147,14 @@ export class FolderWorktrees implements Worktrees {
     const root = await rootAround(directory, folder);
     if (discarded === undefined) await remakeWorktree({ folder, name, root });
     else await undoDiscard({ folder, name, root, ref: discarded });
-    await claim(folder, name);
-    await includeFiles({ folder: this.folder, root, patterns: include });
+    try {
+      await claim(folder, name);
+      await includeFiles({ folder, root, patterns: include });
+    } catch (error) {
+      // So that it isn't taken for a complete one. What was discarded stays in any case.
+      if (discarded === undefined) await removeWorktree({ folder, name });
+      throw error;
+    }
   }
 
   planBringBack(

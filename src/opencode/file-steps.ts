@@ -159,7 +159,8 @@ export function turnsOf(
   const all = turns.flatMap(({ answers }) => answers);
   // A step that was interrupted with its server is never completed, but it isn't going on beside a later one.
   const endOf = (answer: RawMessage): number =>
-    answer.info.time.completed ?? all[all.indexOf(answer) + 1]?.info.time.created ?? Number.POSITIVE_INFINITY;
+    answer.info.time.completed ??
+    (all[all.indexOf(answer) + 1]?.info.time.created ?? Number.POSITIVE_INFINITY) - 1;
   return turns.map(({ diffs, answers }) => {
     /** The folder that the snapshots cover. */
     const { root = "" } = answers.findLast(({ info }) => info.path)?.info.path ?? {};

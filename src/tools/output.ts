@@ -8,6 +8,7 @@ import { missing, ToolInput } from "./tool-input.ts";
 
 const STUCK = "It starts once another task ends, which may have to be yours, so this call didn't wait.";
 const TOLD = "End your turn: you will be told when it has ended.";
+const UNTOLD = "Don't ask again in this turn: finish without its result, and say so.";
 
 export const runOutput: ToolRun = async (sent, context) => {
   const input = new ToolInput(sent);
@@ -35,7 +36,7 @@ export const runOutput: ToolRun = async (sent, context) => {
     title: `Task ${id}: ${task.status}`,
     text: [
       taskReport(output, id, context),
-      ...(isStuck ? [STUCK, ...(launchedBy === "agent" ? [TOLD] : [])] : []),
+      ...(isStuck ? [STUCK, launchedBy === "agent" ? TOLD : UNTOLD] : []),
     ].join("\n\n"),
     metadata: block ? receivedResult(task) : undefined,
   };

@@ -46,13 +46,28 @@ describe("the state of a turn", () => {
       answer({ id: "msg_2", completed: 2_000, finish: "end" }),
     );
     assert.deepEqual(turn, { kind: "completed", messageID: "msg_1", at: 2_000, answer: "The report." });
+    const summary = answer({ id: "msg_3", completed: 2_500, finish: "end", summary: true });
+    const last = answer({ id: "msg_2", completed: 2_000, finish: "end" });
+    const before = (change: Parameters<typeof answer>[0]) =>
+      answer({ id: "msg_1", completed: 1_500, finish: "tools", ...change }, [textPart("Not the report.")]);
+    const compacted = read(prompt(), before({}), last, summary);
+    assert.ok(compacted.kind === "compacted" && compacted.answer === "Not the report.");
+    const error = { name: "APIError", message: "refused" };
+    for (const earlier of [
+      [before({}), answer({ id: "msg_0", completed: 1_600, finish: "tools" })],
+      [before({ finish: "end" })],
+      [before({ error })],
+    ]) {
+      const turn = read(prompt(), ...earlier, last);
+      assert.deepEqual(turn, { kind: "completed", messageID: "msg_2", at: 2_000, answer: "" });
+    }
   });
 
   it("completed by an answer that was cut off, which its text says", () => {
     const cut = "[The answer ends here: its model reached a limit, or its provider stopped it.]";
     for (const [parts, text] of [
       [[textPart("Half of")], `Half of\n\n${cut}`],
-      [[], cut],
+      [[], ""],
     ] as const) {
       const turn = read(prompt(), answer({ completed: 2_000, finish: "cut" }, [...parts]));
       assert.deepEqual(turn, { kind: "completed", messageID: "msg_answer", at: 2_000, answer: text });

@@ -203,11 +203,10 @@ describe("The setup of a worktree", () => {
     const id = await completed();
     await window.engine.worktreeWork.remove(id);
     const { remake } = worktrees;
-    worktrees.remake = async (...args) => {
-      await remake(...args);
-      throw new Error("Disk full.");
-    };
-    await assert.rejects(window.engine.worktreeWork.remake(id), /Disk full/);
+    worktrees.remake = () => Promise.reject(new Error("The worktree was moved."));
+    await assert.rejects(window.engine.worktreeWork.remake(id), /was moved/);
+    // The user moves it back.
+    await remake({ name: "", directory: "", base: "" }, isolation);
     assert.equal((await window.engine.resume(id, "More.")).status, "resumed");
   });
 

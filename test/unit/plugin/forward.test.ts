@@ -283,6 +283,29 @@ describe("Forwarding a call to an endpoint", () => {
     }
   });
 
+  it("has the folder opened three times at most, as the call itself may end the daemon", async () => {
+    let opened = 0;
+    const close = await answeringDaemon(stateFolder, async (method, params) => {
+      if (method === "hello") return welcome(params);
+      opened++;
+      const { entry } = await open((response) => {
+        entry.withdraw();
+        breaking(response);
+      });
+      return undefined;
+    });
+    try {
+      const patience = { untakenMs: 60_000, takenMs: 3_000 };
+      await assert.rejects(
+        send({ patience, reopens: true }),
+        /stopped serving this folder before it replied/,
+      );
+      assert.equal(opened, 3);
+    } finally {
+      close();
+    }
+  });
+
   it("waits for an endpoint to open that accepts the call", async () => {
     const first = await open(rejecting(401));
     const answer = send(patient);

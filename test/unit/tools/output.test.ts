@@ -239,7 +239,7 @@ describe("asyncagents_output", () => {
     const { id: users } = await window.launch({ parent: caller, by: "person" });
     assert.match(
       await window.text("output", { ...input, task_id: users }, { sessionID: caller }),
-      / didn't wait\.$/,
+      / didn't wait\.\n\nDon't ask again in this turn: finish without its result, and say so\.$/,
     );
     assert.equal(metadata, undefined);
     // A session that isn't a task waits, as what runs goes on meanwhile.
