@@ -212,7 +212,9 @@ async function agentChoices({ folder }: LaunchContext): Promise<readonly Choice<
   if (agents.length === 0)
     throw new Refusal(
       "unknown-agent",
-      sentence("OpenCode has no agents that can run tasks. Add one to its configuration, then restart OpenCode."),
+      sentence(
+        "OpenCode has no agents that can run tasks. Add one to its configuration, then restart OpenCode.",
+      ),
     );
   const { defaultModel } = folder.settings.engine();
   return agents.map(({ name, description, model }) => ({
