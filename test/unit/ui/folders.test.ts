@@ -195,29 +195,33 @@ describe("the folders of a workspace", () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
       const id = a.tasks[0] ?? "";
-      assert.throws(() => allTasks.find("ses_"), refusal("ambiguous-task", /several folders.*: a, b\./));
+      assert.throws(
+        () => allTasks.find("ses_000000"),
+        refusal("ambiguous-task", /several folders.*: a, b\./),
+      );
       assert.throws(() => allTasks.find("nowhere"), refusal("unknown-task", /nowhere/));
       assert.equal(allTasks.find(id, allTasks.find(id).parentSessionID).id, id);
     });
 
     it("[RES-6] are, if unknown, refused in the same words as with a single folder, which suggest a new task", async () => {
-      const remedy = /Task x doesn't exist, or .*no longer exists\. .*start a new asyncagents_task instead/;
+      const remedy =
+        /Task unknown doesn't exist, or .*no longer exists\. .*start a new asyncagents_task instead/;
       await workspace.open();
-      assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
+      assert.throws(() => allTasks.find("unknown"), refusal("unknown-task", remedy));
       await assert.rejects(
-        allTasks.openConversation("x", () => undefined),
+        allTasks.openConversation("unknown", () => undefined),
         refusal("unknown-task", remedy),
       );
       assert.deepEqual(allTasks.openRequests(), []);
       await add("a");
       await add("b");
-      assert.throws(() => allTasks.find("x"), refusal("unknown-task", remedy));
+      assert.throws(() => allTasks.find("unknown"), refusal("unknown-task", remedy));
     });
 
     it("are unknown to a session that no folder knows", async () => {
       const [a] = [await add("a", 1), await add("b", 1)];
       await workspace.open();
-      for (const reference of [a.tasks[0] ?? "", "ses_"])
+      for (const reference of [a.tasks[0] ?? "", "ses_000000"])
         assert.throws(() => allTasks.find(reference, "ses_unknown"), refusal("unknown-task", /start a new/));
     });
 
