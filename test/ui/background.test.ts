@@ -255,7 +255,7 @@ describe("two versions of the extension, in two real editors", function () {
       await newer.openView();
       await newer.row("Write chapter 1, running").waitFor();
       await older.page
-        .locator(".part.sidebar", { hasText: "Update the Async Agents extension in this editor." })
+        .locator(".part.sidebar", { hasText: "Update the extension if needed, then reload the window." })
         .waitFor();
       await takePictures(older, "background-outdated");
       assert.notEqual(state.daemonPid(), daemon);
