@@ -27,6 +27,8 @@ export interface Attachment {
   leave(): void;
   /** Like {@link leave}, but permanently: a server that the extension started ends, unless another folder uses it. */
   finish(): void;
+  /** Like {@link finish}, for a server that is no use to this folder, but may be to others of an earlier daemon. */
+  giveUp(): void;
 }
 
 /** What a search for a server needs from its caller. */

@@ -159,7 +159,7 @@ export class Link implements Disposable {
   private failed(failure: ConnectionFailure): Error {
     if (!this.isFinal(failure)) return new ConnectionError(failure);
     // It keeps its version and the configuration that it has read, so that connecting again must start another one.
-    this.options.attachment.finish();
+    this.options.attachment.giveUp();
     return this.endLink({ type: "failed", failure });
   }
 

@@ -71,7 +71,8 @@ export class OwnServer {
       loadTimeoutMs: Math.max(this.options.startTimeoutMs, MIN_LOAD_TIMEOUT_MS),
       running: (signal) => this.running(signal),
       leave: () => this.release(attachment, this.run ? this.options.graceMs : 0),
-      finish: () => this.release(attachment, this.reclaimableMs()),
+      finish: () => this.release(attachment, 0),
+      giveUp: () => this.release(attachment, this.reclaimableMs()),
     };
     this.users.add(attachment);
     return attachment;

@@ -184,6 +184,7 @@ export class OwnServers {
       },
       leave: () => attachment.leave(),
       finish: () => attachment.finish(),
+      giveUp: () => attachment.giveUp(),
     };
   }
 }

@@ -43,5 +43,6 @@ export async function findServerByUrl(
     loadTimeoutMs: LOAD_TIMEOUT_MS,
     leave: nothing,
     finish: nothing,
+    giveUp: nothing,
   };
 }

@@ -353,7 +353,10 @@ describe("the daemon", function () {
     await until("the older window to give up", () => older.client.state.kind === "failed", 20_000);
     const { state } = older.client;
     assert.ok(state.kind === "failed" && state.failure.code === "outdated");
-    assert.deepEqual(state.failure.remedy, sentence("Update the extension if needed, then reload the window."));
+    assert.deepEqual(
+      state.failure.remedy,
+      sentence("Update the extension if needed, then reload the window."),
+    );
 
     model.release("newer");
     const { status } = await end(newer.folder, id);

@@ -24,7 +24,7 @@ function linkTo(
   const nothing = (): void => undefined;
   return new Link({
     ...options,
-    attachment: { ...server, loadTimeoutMs: 1_000, leave: nothing, finish: nothing },
+    attachment: { ...server, loadTimeoutMs: 1_000, leave: nothing, finish: nothing, giveUp: nothing },
     directory: "/work",
     directories,
     events,
