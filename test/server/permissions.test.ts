@@ -275,7 +275,7 @@ describe("A task has at most the permissions of the agent that launched it", () 
       const none = await task(parent, "plan", launching([], { agent: undefined }));
       assert.match(none.text, /don't let it launch "general"/);
       const build = await task(parent, "plan", launching([], { agent: "build" }));
-      assert.match(build.text, /Agent "build" doesn't exist/);
+      assert.match(build.text, /Only the user can launch agent "build"/);
       assert.deepEqual(await sessions(), before);
     });
   });
