@@ -96,9 +96,8 @@ function endOfAnswers(answers: readonly Answer[], last: Answer, at: number): End
 /** The last answer, or the one before it: some models write theirs beside a last tool call, and then nothing more. */
 function finalAnswer(answers: readonly Answer[]): Answer | undefined {
   const [last, before] = answers.filter(({ info }) => !info.summary).reverse();
-  if (last && before && answerText(last) === "" && before.info.finish === "tools" && !before.info.error)
-    return answerText(before) === "" ? last : before;
-  return last;
+  const isBeside = before?.info.finish === "tools" && !before.info.error && answerText(before) !== "";
+  return isBeside && last && answerText(last) === "" ? before : last;
 }
 
 /** Whether a message was sent to steer a running task. */
