@@ -205,7 +205,12 @@ describe("the output panel in a real editor", () => {
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
       },
-      shows: (opened) => opened.treeItem("Raise the timeout").waitFor(),
+      // Rows move when tasks end.
+      shows: async (opened) => {
+        await opened.treeItem("Raise the timeout").waitFor();
+        await opened.row("Count with the wrong key, failed").waitFor();
+        await opened.row("Say something dangerous, completed").waitFor();
+      },
     });
     frame = workbench.webviewFrame();
     workbench.page.on("request", (request) => requested.push(request.url()));

@@ -293,10 +293,40 @@ export class Workbench {
     await this.page.locator(".notifications-center").waitFor();
   }
 
-  /** Clicks a row; see `hoverRow`. */
+  /**
+   * Clicks a row; see `hoverRow`. When rows move, VS Code shows another row in the same element: a click that would hit
+   * another one is kept from it, and made again.
+   */
   async clickRow(row: Locator): Promise<void> {
-    await this.hoverRow(row);
-    await row.first().click();
+    await until("the click to hit its row", async () => {
+      await this.hoverRow(row);
+      const guard = await row.first().evaluateHandle((meant) => {
+        // Not named functions: see `rowsIdle`.
+        const name = meant.querySelector(".label-name")?.textContent;
+        const events = ["pointerdown", "mousedown", "pointerup", "mouseup", "click"];
+        const made = {
+          missed: false,
+          handleEvent(event: Event): void {
+            const hit = (event.target as Element).closest('[role="treeitem"]');
+            if (!made.missed && hit?.querySelector(".label-name")?.textContent === name) return;
+            made.missed = true;
+            event.stopImmediatePropagation();
+            event.preventDefault();
+          },
+          remove(): void {
+            for (const type of events) document.removeEventListener(type, made, true);
+          },
+        };
+        for (const type of events) document.addEventListener(type, made, true);
+        return made;
+      });
+      try {
+        await row.first().click();
+      } finally {
+        await guard.evaluate((made) => made.remove());
+      }
+      return await guard.evaluate(({ missed }) => !missed);
+    });
   }
 
   /** Moves the mouse to a row once the rows no longer change. */
