@@ -64,7 +64,10 @@ export function createFolderCalls({
     },
     explainRequest: async ({ id }) => {
       const request = engine.requests.find((one) => one.id === id);
-      return request && inWords(request, folderOf(request.sessionID), await engine.toolInput(request));
+      if (!request) return undefined;
+      const call = await engine.toolCall(request);
+      const isKnown = call !== undefined || request.type === "question" || request.call === undefined;
+      return isKnown ? inWords(request, folderOf(request.sessionID), call) : undefined;
     },
     planRevert: (id, change, file) =>
       planRevert(engine, id, change, file, (path) => formerModes.of(folderOf(id), path)),

@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import type { MirroredRequest } from "../engine/folder-changes.ts";
 import { visible } from "../engine/plain-text.ts";
 import { sentence, type Sentence, type Text } from "../engine/sentence.ts";
-import type { PendingRequest, PermissionRequest, QuestionRequest } from "../engine/server-model.ts";
+import type { PendingRequest, PermissionRequest, QuestionRequest, ToolCall } from "../engine/server-model.ts";
+import { filesToWrite } from "../opencode/file-tools.ts";
 import { relativePath } from "../protocol/relative-path.ts";
 
 /** How a kind of request is told. */
@@ -10,7 +12,7 @@ interface Words {
   readonly icon: string;
   readonly subject: string;
   readonly wish: Sentence;
-  /** What is shown in full, if the patterns don't say it. */
+  /** What is shown in full, if it isn't the command and the patterns. */
   readonly subjects?: readonly string[];
 }
 
@@ -19,30 +21,32 @@ type Facts = Readonly<Record<string, unknown>>;
 /**
  * A request as windows tell it.
  * @param folder the folder that the agent works in, below which paths are relative
- * @param input the input of the tool call that asks, once known
+ * @param call the tool call that asks, once known
  */
-export function inWords(request: PendingRequest, folder: string, input?: Facts): MirroredRequest {
+export function inWords(request: PendingRequest, folder: string, call?: ToolCall): MirroredRequest {
   const { id, sessionID } = request;
   if (request.type === "question") {
     const { questions } = request;
     return { type: "question", id, sessionID, ...visibly(questionWords(request)), questions };
   }
   const { permission, always, metadata } = request;
-  const { subjects: own, ...told } = permissionWords(request, folder, input);
+  const { subjects: own, ...told } = permissionWords(request, folder, call);
   const words = visibly(told);
-  const subjects = own?.map(visible) ?? subjectsOf(request, folder, input);
+  const subjects = (own ?? subjectsOf(request, folder, call)).map(visible);
   // In the input of a tool that isn't OpenCode's own, it can be anything.
-  const given = own ? undefined : text(input?.["description"]);
+  const given = own ? undefined : text(call?.input["description"]);
   const reason = text(metadata["reason"]) ?? text(metadata["description"]) ?? given;
-  const isTold = reason === undefined || [words.subject, ...subjects].some((one) => one.includes(reason));
+  const isSaid = reason === undefined || [words.subject, ...subjects].some((one) => one.includes(reason));
   const diff = text(metadata["diff"]);
+  const isKnown = call !== undefined || request.call === undefined;
   return {
     type: "permission",
     id,
     sessionID,
     ...words,
     subjects,
-    reason: isTold ? undefined : visible(reason),
+    isTold: isKnown && diff === undefined && isAll(words.subject, subjects),
+    reason: isSaid ? undefined : visible(reason),
     diff: diff && visible(diff),
     permission,
     // Without patterns it would be unclear what is allowed.
@@ -59,14 +63,26 @@ function visibly(words: Words): Words {
   };
 }
 
+/** Whether the subject names everything that is shown in full, but for white space. */
+function isAll(subject: string, subjects: readonly string[]): boolean {
+  // A folder is asked for as all that is in it.
+  const dense = (one: string): string => one.replace(/\s|\/\*$/g, "");
+  return subjects.every((one) => dense(subject).includes(dense(one)));
+}
+
 /**
- * What the answer "always" covers, and for how long: as observed, the server keeps it in memory per folder. Only for
- * requests that offer that answer.
+ * What the answer "always" covers, and for how long: as observed, the server keeps it in memory per folder, and lets it
+ * prevail over all rules of agents and sessions. Only for requests that offer that answer.
  */
 function alwaysWords(always: readonly string[]): Sentence {
   return always.includes("*")
-    ? sentence("All requests of this kind, from every agent in this folder, until the server restarts")
-    : sentence("{0}, for every agent in this folder, until the server restarts", visible(always.join(", ")));
+    ? sentence(
+        "Everything of this kind, for every agent in this folder, even where a rule denies it, until the server restarts",
+      )
+    : sentence(
+        "{0}, for every agent in this folder, even where a rule denies it, until the server restarts",
+        visible(always.join(", ")),
+      );
 }
 
 function questionWords({ questions }: QuestionRequest): Words {
@@ -82,7 +98,7 @@ function questionWords({ questions }: QuestionRequest): Words {
   };
 }
 
-function permissionWords(request: PermissionRequest, folder: string, input: Facts | undefined): Words {
+function permissionWords(request: PermissionRequest, folder: string, call: ToolCall | undefined): Words {
   const { permission, patterns, metadata } = request;
   const listed = patterns.join(", ") || permission;
   const files = patterns.map((pattern) => relativePath(pattern, folder)).join(", ");
@@ -91,15 +107,17 @@ function permissionWords(request: PermissionRequest, folder: string, input: Fact
       return {
         title: sentence("Run a Command"),
         icon: "terminal",
-        subject: text(metadata["command"]) ?? patterns.join(" && "),
+        subject: withPlaces(text(metadata["command"]) ?? patterns.join(" && "), placeOf(call, folder)),
         wish: sentence("{0} asks to run: {1}"),
       };
     case "edit": {
       const path = text(metadata["filepath"]);
+      const moves = movesOf(request, folder);
       return {
         title: sentence("Change a File"),
         icon: "edit",
-        subject: path === undefined ? files : relativePath(path, folder),
+        subject: moves?.join(", ") ?? (path === undefined ? files : relativePath(path, folder)),
+        ...(moves && { subjects: moves }),
         wish: sentence("{0} asks to change {1}"),
       };
     }
@@ -110,13 +128,30 @@ function permissionWords(request: PermissionRequest, folder: string, input: Fact
         subject: files,
         wish: sentence("{0} asks to read {1}"),
       };
-    case "external_directory":
-      return {
-        title: sentence("Access Files Outside the Folder"),
+    case "external_directory": {
+      const command = text(metadata["command"]);
+      const subject = command ?? text(metadata["filepath"]);
+      const told = {
         icon: "folder-opened",
-        subject: withFolders(text(metadata["command"]) ?? text(metadata["filepath"]), patterns) ?? listed,
+        subject:
+          subject === undefined
+            ? listed
+            : withPlaces(subject, [...unnamed(subject, patterns), ...placeOf(call, folder)]),
+      };
+      // By OpenCode's defaults, this is the only time that it asks.
+      if (call && filesToWrite(call.tool, call.input, folder).length > 0)
+        return {
+          ...told,
+          title: sentence("Change a File Outside the Folder"),
+          subjects: [...subjectsOf(request, folder, call), inputText(call.input)],
+          wish: sentence("{0} asks to change a file outside the folder: {1}"),
+        };
+      return {
+        ...told,
+        title: sentence("Access Files Outside the Folder"),
         wish: sentence("{0} asks to access files outside the folder: {1}"),
       };
+    }
     case "webfetch":
       return {
         title: sentence("Fetch a Web Page"),
@@ -173,22 +208,52 @@ function permissionWords(request: PermissionRequest, folder: string, input: Fact
         title: sentence("Use a Tool"),
         icon: "tools",
         subject,
-        subjects: [subject, callInput(input ?? metadata["input"], 2) ?? []].flat(),
+        subjects: [subject, callInput(call?.input ?? metadata["input"], 2) ?? []].flat(),
         wish: sentence("{0} asks to use the tool {1}"),
       };
     }
   }
 }
 
-/** A command or path, and the folders that it doesn't name itself, such as the one that the command is to run in. */
-function withFolders(subject: string | undefined, patterns: readonly string[]): string | undefined {
-  if (subject === undefined) return undefined;
+/** A command or path, and what else it concerns. */
+function withPlaces(subject: string, places: readonly string[]): string {
+  return places.length > 0 ? `${subject} (${places.join(", ")})` : subject;
+}
+
+/** The folders that a command or path doesn't name itself. */
+function unnamed(subject: string, patterns: readonly string[]): readonly string[] {
   const words = [subject, ...(subject.match(/[^\s"'=;|&<>()]+/g) ?? [])];
-  const unnamed = patterns.filter((pattern) => {
+  return patterns.filter((pattern) => {
     const folder = pattern.replace(/\/\*$/, "");
     return !words.some((word) => word === folder || word.startsWith(`${folder}/`));
   });
-  return unnamed.length > 0 ? `${subject} (${unnamed.join(", ")})` : subject;
+}
+
+/** Where a command runs, if that isn't the folder. */
+function placeOf(call: ToolCall | undefined, folder: string): readonly string[] {
+  const workdir = call?.tool === "bash" ? text(call.input["workdir"]) : undefined;
+  const place = workdir === undefined ? folder : resolve(folder, workdir);
+  return place === resolve(folder) ? [] : [relativePath(place, folder)];
+}
+
+/** The files of a patch, each with where it goes. Undefined if none goes anywhere. */
+function movesOf({ files = [] }: PermissionRequest, folder: string): readonly string[] | undefined {
+  if (files.every(({ movedTo }) => movedTo === undefined)) return undefined;
+  return files.map(({ path, movedTo }) =>
+    [path, movedTo ?? []]
+      .flat()
+      .map((one) => relativePath(one, folder))
+      .join(" → "),
+  );
+}
+
+/** The input of a call, with its texts as they are. */
+function inputText(input: Facts): string {
+  const values = Object.entries(input).map(([name, value]) => {
+    const shown = typeof value === "string" ? value : JSON.stringify(value);
+    return shown.includes("\n") ? `${name}:\n${shown}` : `${name}: ${shown}`;
+  });
+  return values.join("\n");
 }
 
 /**
@@ -198,21 +263,20 @@ function withFolders(subject: string | undefined, patterns: readonly string[]): 
 function subjectsOf(
   { permission, patterns, metadata }: PermissionRequest,
   folder: string,
-  toolInput: Facts | undefined,
+  call: ToolCall | undefined,
 ): readonly string[] {
   const command =
     text(metadata["command"]) ??
-    (permission === "bash" ? text(toolInput?.["command"]) : undefined) ??
+    (permission === "bash" ? text(call?.input["command"]) : undefined) ??
     (permission === "external_directory" ? text(metadata["filepath"]) : undefined);
   return [
     command ?? [],
+    placeOf(call, folder),
     ...patterns
       .filter((pattern) => pattern !== "*" && !command?.includes(pattern))
       .map((pattern) => relativePath(pattern, folder)),
     callInput(metadata["input"], 2) ?? [],
-  ]
-    .flat()
-    .map(visible);
+  ].flat();
 }
 
 function callInput(input: unknown, indent?: number): string | undefined {

@@ -1,6 +1,7 @@
 import { Refusal } from "./errors.ts";
 import type { Entry, TaskRegistry } from "./registry.ts";
-import type { ServerEvent } from "./server-model.ts";
+import { sentence } from "./sentence.ts";
+import type { PermissionRequest, ServerEvent } from "./server-model.ts";
 import type { EngineSettings } from "./settings.ts";
 import { isActive, type Collision, type TaskRecord } from "./task.ts";
 
@@ -72,6 +73,24 @@ export class Collisions {
         if (write) throw stale(path, this.taskOf(write.by)?.record.description, write.isDone);
       }
     for (const path of paths) this.wrote(sessionID, path, false);
+  }
+
+  /**
+   * Throws a {@link Refusal} if what a task asks to do to files would undo what another session did to them while it
+   * waited for the answer.
+   */
+  requireUnchanged({ sessionID, files = [] }: PermissionRequest): void {
+    if (this.settings().collisions !== "block" || !this.taskOf(sessionID)) return;
+    const paths = files.flatMap(({ path, movedTo }) => [path, movedTo ?? []].flat());
+    for (const path of paths)
+      if (this.unseenWrite(sessionID, path)?.isDone)
+        throw new Refusal(
+          "stale-file",
+          sentence(
+            "{0} was changed after this was asked. Reject the request with a message, so that the agent reads the file again.",
+            path,
+          ),
+        );
   }
 
   /** Who last wrote the file after this session had read it, or announced that. */

@@ -15,7 +15,7 @@ import { createParts, type EngineParts } from "./parts.ts";
 import { ServerFailure, type EnginePorts } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
 import { sentence, type Sentence, type Text } from "./sentence.ts";
-import type { AgentInfo, PendingRequest, RequestAnswer, Session } from "./server-model.ts";
+import type { AgentInfo, PendingRequest, RequestAnswer, Session, ToolCall } from "./server-model.ts";
 import type { SteerOptions } from "./steering.ts";
 import { isRunning, type Subagent, type SubagentChange } from "./subagent.ts";
 import type { Refused } from "./folder-changes.ts";
@@ -288,13 +288,15 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
     return this.parts.transcripts.open(this.childNamed(id).id);
   }
 
-  /** The input of the tool call that made a request. Undefined if it is not known. */
-  async toolInput(request: PendingRequest): Promise<Readonly<Record<string, unknown>> | undefined> {
+  /** The tool call that made a request. Undefined if it, or its input, isn't known yet. */
+  async toolCall(request: PendingRequest): Promise<ToolCall | undefined> {
     if (request.type !== "permission" || !request.call) return undefined;
     const { messageID, callID } = request.call;
     const message = await this.ports.server.message(request.sessionID, messageID);
     const part = message?.parts.find((one) => one.type === "tool" && one.callID === callID);
-    return part?.type === "tool" ? part.state.input : undefined;
+    return part?.type === "tool" && part.state.status !== "pending"
+      ? { tool: part.tool, input: part.state.input }
+      : undefined;
   }
 
   async answer({ sessionID, id: requestID }: RequestRef, answer: RequestAnswer): Promise<void> {
@@ -303,6 +305,7 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
       throw this.parts.synchronizer.isConnected
         ? new ServerFailure("answer", "not-found", sentence("This request is no longer waiting."))
         : new ServerFailure("answer", "unreachable", sentence("OpenCode isn't connected yet. Try again."));
+    this.requireAnswerable(request, answer);
     await this.ports.server.answer(request, answer);
     this.parts.synchronizer.accept({ type: "request-closed", sessionID, requestID });
   }
@@ -314,6 +317,20 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
 
   dispose(): void {
     for (const part of this.parts.disposables) part.dispose();
+  }
+
+  private requireAnswerable(request: PendingRequest, answer: RequestAnswer): void {
+    if (request.type !== "permission" || answer.type !== "permission") return;
+    if (answer.reply !== "reject") return this.parts.collisions.requireUnchanged(request);
+    const isOther = ({ id, type, sessionID }: PendingRequest): boolean =>
+      id !== request.id && type === "permission" && sessionID === request.sessionID;
+    if (answer.message && this.requests.some(isOther))
+      throw new Refusal(
+        "wrong-status",
+        sentence(
+          "The agent waits for another permission, too. OpenCode would reject that as well and end the turn, so that the agent never reads the message. Answer the other request first, or reject without a message.",
+        ),
+      );
   }
 
   private async noteRetrieval(entry: Entry, endedAt: number | undefined): Promise<void> {

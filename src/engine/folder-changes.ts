@@ -36,6 +36,8 @@ interface MirroredPermission extends RequestWords {
   readonly type: "permission";
   /** What it is about, in full, each item once. */
   readonly subjects: readonly string[];
+  /** Whether the subject says all of it, so that it can be allowed by that alone. False until its tool call is known. */
+  readonly isTold: boolean;
   /** The agent's own reason, unless it is already part of the subject. */
   readonly reason?: string | undefined;
   /** The change that the agent proposes to make to files, as a unified diff. */

@@ -284,6 +284,18 @@ export interface ModelInfo {
   readonly contextLimit?: number | undefined;
 }
 
+/** What a model calls a tool with. */
+export interface ToolCall {
+  readonly tool: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+interface RequestedChange {
+  readonly path: string;
+  /** Where the file is then. */
+  readonly movedTo?: string | undefined;
+}
+
 export interface PermissionRequest {
   readonly type: "permission";
   readonly id: string;
@@ -294,6 +306,8 @@ export interface PermissionRequest {
   /** The patterns that would be allowed from now on by the answer "always". */
   readonly always: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** The files that it asks to change, by absolute paths, if the server names them. */
+  readonly files?: readonly RequestedChange[];
   /** The tool call that makes the request. */
   readonly call?: { readonly messageID: string; readonly callID: string } | undefined;
 }

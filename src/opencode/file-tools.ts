@@ -1,5 +1,7 @@
 import { isAbsolute, join, normalize } from "node:path";
-import type { FileUse, ToolState } from "../engine/server-model.ts";
+import * as z from "zod/mini";
+import type { FileUse, PermissionRequest, ToolState } from "../engine/server-model.ts";
+import { tryParse } from "./validation.ts";
 
 /*
  * The files that calls of OpenCode's own tools name. Other tools, such as shell commands, may read and write any file
@@ -33,6 +35,22 @@ export function fileUse(tool: string, state: ToolState, directory: string): File
   if (state.status !== "completed") return undefined;
   const paths = filesToWrite(tool, state.input, directory);
   return paths.length === 0 ? undefined : { access: "write", paths };
+}
+
+const changesMetadata = z.object({
+  filepath: z.optional(z.string()),
+  files: z.optional(z.array(z.object({ filePath: z.string(), movePath: z.optional(z.string()) }))),
+});
+
+/** The files that a request to change files names. A patch asks once for all of its files. */
+export function filesToChange({
+  permission,
+  metadata,
+}: Pick<PermissionRequest, "permission" | "metadata">): NonNullable<PermissionRequest["files"]> {
+  if (permission !== "edit") return [];
+  const { files, filepath } = tryParse(changesMetadata, metadata) ?? {};
+  if (files) return files.map(({ filePath, movePath }) => ({ path: filePath, movedTo: movePath }));
+  return filepath !== undefined && isAbsolute(filepath) ? [{ path: filepath }] : [];
 }
 
 function absolute(path: string, directory: string): string {

@@ -14,6 +14,7 @@ import {
   type ToolState,
 } from "../engine/server-model.ts";
 import type { ModelRef, TokenUsage } from "../engine/task.ts";
+import { filesToChange } from "./file-tools.ts";
 import { readFinish } from "./finish.ts";
 import { readRecord } from "./record-codec.ts";
 import { tryParse } from "./validation.ts";
@@ -363,7 +364,10 @@ export const permissionRequest = read(
     metadata: z._default(unknownRecord, {}),
     tool: z.nullish(z.object({ messageID: z.string(), callID: z.string() })),
   }),
-  ({ tool, ...request }): PermissionRequest => ({ type: "permission", ...request, call: tool ?? undefined }),
+  ({ tool: call, ...asked }): PermissionRequest => {
+    const files = filesToChange(asked);
+    return { type: "permission", ...asked, files, call: call ?? undefined };
+  },
 );
 export const permissionRequests = listOf(permissionRequest);
 

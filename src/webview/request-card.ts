@@ -17,6 +17,7 @@ import { whyTooLong } from "./text-limit.ts";
 export class RequestCard {
   readonly element: HTMLElement;
   private readonly problem = h("p", { class: "request-problem", role: "alert" });
+  private readonly title = h("span", {});
   private readonly reason = h("p", { class: "request-reason", dir: "auto" });
   private readonly subjects: HTMLElement;
   private readonly buttons = new Set<HTMLButtonElement>();
@@ -44,7 +45,7 @@ export class RequestCard {
         "h2",
         { class: "request-title", id: titleID },
         icon(request.kind === "permission" ? "shield" : "question"),
-        h("span", {}, requestTitle(request, context)),
+        this.title,
         request.asker === undefined
           ? undefined
           : h("span", { class: "request-place", dir: "auto" }, request.asker),
@@ -52,7 +53,6 @@ export class RequestCard {
     );
     if (request.kind === "permission") {
       this.element.append(...this.permission(request), this.permissionButtons(request, draft));
-      this.update(request);
     } else {
       this.form = new QuestionForm(context, request, draft, (edited) => {
         this.refresh();
@@ -61,12 +61,14 @@ export class RequestCard {
       this.element.append(this.form.element, this.questionButtons(request, this.form));
     }
     this.element.append(this.problem);
+    this.update(request);
     this.refresh();
   }
 
-  /** Shows the whole command and the reason, which may become known after the request; returns whether that is new. */
+  /** Shows what may become known after the request, such as the whole command; returns whether there is more to read. */
   update(request: RequestView): boolean {
     this.request = request;
+    this.title.textContent = requestTitle(request, this.context);
     if (request.kind !== "permission") return false;
     const { subjects, reason } = request;
     const shown = [...this.subjects.children].map(({ textContent }) => textContent);

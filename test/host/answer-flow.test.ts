@@ -369,12 +369,14 @@ describe("Always Allow for a permission", () => {
     [
       "offered with what its patterns cover",
       ["git push *"],
-      ["git push *, for every agent in this folder, until the server restarts"],
+      ["git push *, for every agent in this folder, even where a rule denies it, until the server restarts"],
     ],
     [
       "offered for all requests of the kind if one pattern matches everything",
       ["ls", "*"],
-      ["All requests of this kind, from every agent in this folder, until the server restarts"],
+      [
+        "Everything of this kind, for every agent in this folder, even where a rule denies it, until the server restarts",
+      ],
     ],
   ] as const)
     it(`is ${what}`, async () => {
@@ -424,7 +426,7 @@ describe("a permission for a call of a tool", () => {
     const context = {
       known: {
         openRequests: () => [open],
-        explainRequest: () => Promise.resolve(inWords(asked, "/work", input)),
+        explainRequest: () => Promise.resolve(inWords(asked, "/work", input && { tool: "some", input })),
       },
     } as unknown as FlowContext;
     const shown: string[] = [];
@@ -438,6 +440,9 @@ describe("a permission for a call of a tool", () => {
     const asked = { ...ask, permission: "github_delete_file", patterns: ["*"], metadata: {} };
     assert.deepEqual(await buttons(asked, { path: "src/index.ts" }), ["Reject", "More…"]);
     assert.deepEqual(await buttons(asked, {}), ["Allow Once", "Reject", "More…"]);
+    // Whose input isn't known yet.
+    const call = { messageID: "msg_1", callID: "call_1" };
+    assert.deepEqual(await buttons({ ...asked, call }), ["Reject", "More…"]);
     for (const all of [
       { permission: "bash", patterns: ["ls -l", "cat a"], metadata: { command: "ls -l && cat a" } },
       { permission: "read", patterns: ["/work/a.ts", "/work/b.ts"], metadata: {} },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EngineSettings } from "../../src/engine/engine.ts";
+import type { PendingRequest } from "../../src/engine/server-model.ts";
 import {
   openAgentWindow,
   startAgentServer,
@@ -17,6 +18,7 @@ import {
   type ScriptedModel,
   type ScriptStep,
 } from "../support/scripted-model.ts";
+import { until } from "../support/wait.ts";
 
 describe("two agents in one folder", () => {
   let model: ScriptedModel;
@@ -27,7 +29,8 @@ describe("two agents in one folder", () => {
 
   before(async () => {
     model = await startScriptedModel();
-    server = await startAgentServer({ model, plugin: { writePatienceMs: 10_000 } });
+    const agent = { asker: { mode: "subagent", description: "Asks.", permission: { edit: "ask" } } };
+    server = await startAgentServer({ model, config: { agent }, plugin: { writePatienceMs: 10_000 } });
   });
   beforeEach(async () => {
     parent = await createSession(server);
@@ -54,11 +57,16 @@ describe("two agents in one folder", () => {
     return window;
   }
 
-  async function launch({ engine }: AgentWindow, description: string, steps: readonly ScriptStep[]) {
+  async function launch(
+    { engine }: AgentWindow,
+    description: string,
+    steps: readonly ScriptStep[],
+    agent = "general",
+  ) {
     return engine.launch({
       prompt: script(steps),
       description,
-      agent: "general",
+      agent,
       parentSessionID: parent,
       launchedBy: "person",
     });
@@ -89,6 +97,26 @@ describe("two agents in one folder", () => {
     assert.match(refusal ?? "", /The task "Shout the first" changed \S*list\.txt after you last read it/);
     assert.match(again ?? "", /ONE/);
     assert.doesNotMatch(edited ?? "", /after you last read it/);
+  });
+
+  it("[COL-2] a change that waits for the user is not allowed once another task has changed its file", async () => {
+    const own = await open("block");
+    // OpenCode lets no other edit of a file begin while an edit of it waits, but another edit while a write does.
+    const steps = [read(), write("one\ntwo\nTHREE\n"), read(), edit("three", "THREE"), { text: "Done." }];
+    const late = await launch(own, "Shout the last", steps, "asker");
+    const asked = (): Promise<PendingRequest> =>
+      until("the request", () => own.engine.pendingRequests(late.id)[0]);
+    const request = await asked();
+    // Its first write is refused, as the waiting one is announced.
+    const writes = [read(), edit("one", "ONE"), read(), edit("one", "ONE"), { text: "Done." }];
+    await ended(own, (await launch(own, "Shout the first", writes)).id);
+    const allow = { type: "permission", reply: "once" } as const;
+    await assert.rejects(own.engine.answer(request, allow), { code: "stale-file" });
+    await own.engine.answer(request, { type: "permission", reply: "reject", message: "Read it again." });
+    await until("the next request", async () => (await asked()).id !== request.id);
+    await own.engine.answer(await asked(), allow);
+    await ended(own, late.id);
+    assert.equal(readFileSync(file, "utf8"), "ONE\ntwo\nTHREE\n");
   });
 
   it("[COL-3] the task that changes a file second is marked with the one that changed it first, unless the setting is off", async () => {

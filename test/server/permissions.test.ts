@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EngineSettings } from "../../src/engine/engine.ts";
-import type { PermissionRule } from "../../src/engine/server-model.ts";
+import type { PendingRequest, PermissionRule } from "../../src/engine/server-model.ts";
 import { shortID, type Task } from "../../src/engine/task.ts";
 import {
   callTool,
@@ -53,6 +53,7 @@ describe("A task has at most the permissions of the agent that launched it", () 
           harmless: { mode: "subagent", description: "Looks.", permission: { edit: "deny" } },
           chief: { mode: "primary", permission: { task: { "*": "deny", explore: "allow" } } },
           careful: { mode: "primary", permission: { bash: "ask" } },
+          shell: { mode: "primary", permission: { bash: { "*": "ask", "printf secret*": "deny" } } },
           polite: { mode: "primary", permission: { task: "ask" } },
         },
       },
@@ -412,6 +413,51 @@ describe("A task has at most the permissions of the agent that launched it", () 
       await reply(await asked(parent), "reject");
       await turn.ended();
       assert.deepEqual(window.engine.list(parent), []);
+    });
+  });
+
+  describe("an answer of the user", () => {
+    const launch = async (agent: string, steps: readonly ScriptStep[]): Promise<string> => {
+      const parentSessionID = await createParent();
+      const input = { prompt: script(steps), agent, parentSessionID };
+      return (await window.engine.launch({ ...input, launchedBy: "person" })).id;
+    };
+
+    const requests = (id: string, count: number): Promise<readonly PendingRequest[]> =>
+      until("the requests", () => {
+        const open = window.engine.pendingRequests(id);
+        return open.length === count && open;
+      });
+
+    it("that always allows prevails over the rules that deny, as is said where it is given", async () => {
+      const id = await launch("shell", [
+        { tools: running("printf secret") },
+        { tools: running("printf open") },
+        { tools: running("printf secret") },
+        { text: "Done." },
+      ]);
+      const [request = assert.fail()] = await requests(id, 1);
+      assert.deepEqual(request.type === "permission" && request.always, ["printf *"]);
+      await window.engine.answer(request, { type: "permission", reply: "always" });
+      await ended(window, id);
+      const [first, ...others] = await calls(id, "bash");
+      assert.match(first ?? "", /^error: /);
+      assert.deepEqual(
+        others.map((one) => /^completed: (\w+)/.exec(one)?.[1]),
+        ["open", "secret"],
+      );
+    });
+
+    it("with a message waits until the agent would read it: while it waits for more, it would be stopped", async () => {
+      const tools = [...running("echo one"), ...running("echo two")];
+      const id = await launch("careful", [{ tools }, { text: "Another way." }]);
+      const [first = assert.fail(), second = assert.fail()] = await requests(id, 2);
+      const rejection = { type: "permission", reply: "reject", message: "Use pnpm." } as const;
+      await assert.rejects(window.engine.answer(first, rejection), { code: "wrong-status" });
+      await window.engine.answer(second, { type: "permission", reply: "once" });
+      await window.engine.answer(first, rejection);
+      assert.equal((await ended(window, id)).status, "completed");
+      assert.match((await calls(id, "bash")).join("\n"), /Use pnpm\./);
     });
   });
 

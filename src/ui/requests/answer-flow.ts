@@ -180,26 +180,24 @@ async function pickRequest(
 }
 
 /** The request as the server explains it; as it is if that fails or takes long. */
-export function explain(
+export function explain<T extends MirroredRequest>(
   known: Pick<Tasks, "explainRequest">,
-  request: MirroredRequest,
-): Promise<MirroredRequest> {
+  request: T,
+): Promise<T> {
   return new Promise((resolve) => {
     setTimeout(() => resolve(request), EXPLANATION_MS);
     known.explainRequest(request).then(
-      (explained) => resolve(explained ?? request),
+      (explained) => resolve((explained as T | undefined) ?? request),
       () => resolve(request),
     );
   });
 }
 
 function permissionStep({ context, request, who, over }: Asked<"permission">): Step<Answering> {
-  const { icon, subject, diff, always } = request;
+  const { diff, always } = request;
   const { known, memory, openText } = context;
-  const title = translate(request.title);
-  const explained = explain(known, request);
   // Enter takes the first row, which allows nothing. The row that allows most is the last one.
-  const rows = (reason: string | undefined) =>
+  const rows = ({ icon, subject, reason }: typeof request) =>
     [
       {
         label: `$(${icon}) ${shown(subject)}`,
@@ -231,11 +229,12 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
     ] as const;
   const decide: Step<Answering> = {
     take: async (state, place) => {
-      const { reason, subjects } = { ...request, ...(await explained) };
+      const explained = await explain(known, request);
+      const title = translate(explained.title);
       const picked = await pickOne({
         title: vscode.l10n.t("{0}: {1}", title, who),
         placeholder: vscode.l10n.t("Read the request, then answer it."),
-        items: rows(reason),
+        items: rows(explained),
         first: (items) => items.filter(({ does }) => does === state.active).slice(0, 1),
         over,
         ...place,
@@ -245,6 +244,8 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
       const next = { ...state, active: does };
       if (does === "explain") return { state: next, to: refuse };
       if (does !== "show") return { state: { ...next, reply: { type: "permission", reply: does } } };
+      // However long that takes: what is missing must not count as all there is.
+      const { subject, subjects } = { ...explained, ...(await known.explainRequest(request)) };
       await (diff === undefined
         ? openText(
             request.permission === "bash" ? "command.sh" : `${title}.txt`,
@@ -257,7 +258,7 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
   const refuse: Step<Answering> = {
     take: async (state, place) => {
       const text = await askText({
-        title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(subject), QUESTION_SHOWN)),
+        title: vscode.l10n.t("Reject: {0}", excerpt(oneLine(request.subject), QUESTION_SHOWN)),
         placeholder: vscode.l10n.t("Example: Don't change any files; only report"),
         prompt: vscode.l10n.t("Enter what the agent should do instead. The agent continues with it."),
         text: memory.draft(draftName(request)),

@@ -80,7 +80,7 @@ function choices(request: MirroredRequest): readonly Choice[] {
     return [...questionChoices(request.questions), { title: vscode.l10n.t("Answer…") }];
   return [
     // Users must not allow what the notification doesn't show in full, such as a change to a file.
-    ...(isShownWhole(request.subject) && isAll(request)
+    ...(request.isTold && isShownWhole(request.subject)
       ? [{ title: vscode.l10n.t("Allow Once"), answer: { type: "permission", reply: "once" } as const }]
       : []),
     { title: vscode.l10n.t("Reject"), answer: { type: "permission", reply: "reject" } },
@@ -93,13 +93,6 @@ function questionChoices([question, ...others]: readonly Question[]): readonly C
   const { options } = question;
   if (options.length > BUTTONS || !options.every(({ label }) => fitsButton(label))) return [];
   return options.map(({ label }) => ({ title: label, answer: { type: "question", answers: [[label]] } }));
-}
-
-/** Whether the subject says all that is known, which can include the input of a call. */
-function isAll({ subject, subjects, diff }: MirroredRequest & { readonly type: "permission" }): boolean {
-  // A folder is asked for as all that is in it.
-  const dense = (text: string): string => text.replace(/\s|\/\*$/g, "");
-  return diff === undefined && subjects.every((one) => dense(subject).includes(dense(one)));
 }
 
 function isShownWhole(text: string): boolean {

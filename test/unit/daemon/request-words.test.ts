@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { inWords } from "../../../src/daemon/request-words.ts";
 import type { MirroredRequest } from "../../../src/engine/folder-changes.ts";
 import { english } from "../../../src/engine/sentence.ts";
-import type { PermissionRequest, QuestionRequest } from "../../../src/engine/server-model.ts";
+import type { PermissionRequest, QuestionRequest, ToolCall } from "../../../src/engine/server-model.ts";
 
 function permission(
   kind: string,
@@ -36,6 +36,13 @@ describe("a request in words", () => {
       "W asks to run: git push && ls",
     ],
     [() => permission("edit", { filepath: `${FOLDER}/src/a.ts`, diff: "…" }), "W asks to change src/a.ts"],
+    [
+      () => ({
+        ...permission("edit", { filepath: "src/a.ts, src/b.ts", diff: "…" }, ["src/a.ts", "src/b.ts"]),
+        files: [{ path: `${FOLDER}/src/a.ts`, movedTo: "/etc/a.ts" }, { path: `${FOLDER}/src/b.ts` }],
+      }),
+      "W asks to change src/a.ts → /etc/a.ts, src/b.ts",
+    ],
     [() => permission("read", {}, [`${FOLDER}/.env`.slice(1)]), "W asks to read .env"],
     [() => permission("read", {}, ["src/a.ts"]), "W asks to read src/a.ts"],
     [
@@ -107,9 +114,64 @@ describe("a request in words", () => {
       const words = inWords(permission(...args), FOLDER);
       return words.type === "permission" && words.always ? english(words.always) : undefined;
     };
-    assert.match(always("edit") ?? "", /^All requests of this kind, .* until the server restarts$/);
-    assert.match(always("bash", {}, [], ["git push *"]) ?? "", /^git push \*, for every agent/);
+    assert.match(always("edit") ?? "", /^Everything of this kind, .* until the server restarts$/);
+    assert.match(
+      always("bash", {}, [], ["git push *"]) ?? "",
+      /^git push \*, for .*even where a rule denies it,/,
+    );
     assert.equal(always("bash", {}, [], []), undefined);
+  });
+
+  describe("the call that asks", () => {
+    const call = { messageID: "msg_1", callID: "call_1" };
+    const inCall = (request: PermissionRequest, made?: ToolCall) => {
+      const words = inWords({ ...request, call }, FOLDER, made);
+      assert.ok(words.type === "permission");
+      return words;
+    };
+
+    it("a command says where it runs, if that isn't the folder", () => {
+      const request = permission("bash", { command: "git clean -fdx" }, ["git clean -fdx"]);
+      for (const [workdir, subject] of [
+        ["/home/me", "git clean -fdx (/home/me)"],
+        ["packages/ui", "git clean -fdx (packages/ui)"],
+        [`${FOLDER}/`, "git clean -fdx"],
+        [undefined, "git clean -fdx"],
+      ] as const) {
+        const words = inCall(request, { tool: "bash", input: { command: "git clean -fdx", workdir } });
+        assert.equal(told(words), `W asks to run: ${subject}`);
+        assert.ok(words.isTold);
+        assert.equal(words.subjects.join(" "), subject.replaceAll(/[()]/g, ""));
+      }
+    });
+
+    it("a change of a file outside the folder is shown as that, with what is written", () => {
+      const path = "/home/me/.bashrc";
+      const request = permission("external_directory", { filepath: path, parentDir: "/home/me" }, [
+        "/home/me/*",
+      ]);
+      const content = "alias ls='rm -r'\nexit";
+      const words = inCall(request, { tool: "write", input: { filePath: path, content } });
+      assert.equal(told(words), `W asks to change a file outside the folder: ${path}`);
+      assert.equal(english(words.title), "Change a File Outside the Folder");
+      assert.deepEqual(words.subjects, [path, "/home/me/*", `filePath: ${path}\ncontent:\n${content}`]);
+      assert.ok(!words.isTold);
+      const read = inCall(request, { tool: "read", input: { filePath: path } });
+      assert.equal(told(read), `W asks to access files outside the folder: ${path}`);
+      assert.ok(read.isTold);
+    });
+
+    it("nothing counts as told before the call is known, or if there is more than the subject says", () => {
+      const command = permission("bash", { command: "ls" }, ["ls"]);
+      assert.ok(!inCall(command).isTold);
+      assert.ok(inCall(command, { tool: "bash", input: { command: "ls" } }).isTold);
+      const tool = permission("github_delete_file");
+      assert.ok(!inCall(tool).isTold);
+      assert.ok(!inCall(tool, { tool: "github_delete_file", input: { path: "a" } }).isTold);
+      assert.ok(inCall(tool, { tool: "github_delete_file", input: {} }).isTold);
+      const edit = permission("edit", { filepath: `${FOLDER}/a.ts`, diff: "+a" });
+      assert.ok(!inCall(edit, { tool: "edit", input: {} }).isTold);
+    });
   });
 
   it("hidden characters are shown", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Collisions } from "../../../src/engine/collisions.ts";
 import type { Entry, TaskRegistry } from "../../../src/engine/registry.ts";
-import type { FileUse } from "../../../src/engine/server-model.ts";
+import type { FileUse, PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { EngineSettings } from "../../../src/engine/settings.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 
@@ -65,6 +65,35 @@ describe("Collisions", () => {
   function refused(sessionID: string, by: RegExp, paths?: string[]): void {
     assert.throws(() => begin(sessionID, paths), { name: "Refusal", code: "stale-file", message: by });
   }
+
+  it("a change that waits for the user's answer is not allowed once another session has changed its file", () => {
+    const asks = (sessionID: string): PermissionRequest => ({
+      ...{
+        type: "permission",
+        id: "per_1",
+        permission: "edit",
+        patterns: ["*"],
+        always: ["*"],
+        metadata: {},
+      },
+      sessionID,
+      files: [{ path: "/work/old.txt", movedTo: FILE }],
+    });
+    const allow = (sessionID: string) => () => collisions.requireUnchanged(asks(sessionID));
+    read("ses_a");
+    begin("ses_a");
+    begin("ses_user");
+    // What is only announced may be waiting, too.
+    allow("ses_a")();
+    wrote("ses_user");
+    const told = /^\/work\/list\.txt was changed after this was asked\. Reject the request with a message/;
+    assert.throws(allow("ses_a"), { name: "Refusal", code: "stale-file", message: told });
+    assert.throws(allow("ses_below_a"), { code: "stale-file" });
+    wrote("ses_a");
+    allow("ses_user")();
+    setting = "warn";
+    allow("ses_a")();
+  });
 
   it("refuses a write to a file that another task changed since the task read it, and names that task", () => {
     read("ses_a");

@@ -156,11 +156,27 @@ describe("What a folder knows of its tasks", () => {
     await assert.rejects(engine.stopSubagent("ses_unknown"), { code: "unknown-session" });
   });
 
-  it("gives the input of the call that made a request, if it is known", async () => {
+  it("refuses a message with a rejection while the same agent waits for another permission, as it would not read it", async () => {
+    const { engine } = window;
+    const [one, other] = [await launch(), await launch()];
+    const [first, second] = [server.ask(one), server.ask(one, "edit")];
+    server.ask(other);
+    const rejection = { type: "permission", reply: "reject", message: "Use pnpm." } as const;
+    await assert.rejects(engine.answer(first, rejection), {
+      code: "wrong-status",
+      message: /^The agent waits for another permission, too\. .* never reads the message\./,
+    });
+    assert.deepEqual(ids(engine.pendingRequests(one)), [first.id, second.id]);
+    await engine.answer(second, { type: "permission", reply: "once" });
+    await engine.answer(first, rejection);
+    assert.deepEqual(engine.pendingRequests(one), []);
+  });
+
+  it("gives the call that made a request, once its input is known", async () => {
     const id = await launch();
     const { engine } = window;
     const request = server.ask(id);
-    assert.equal(await engine.toolInput(request), undefined);
+    assert.equal(await engine.toolCall(request), undefined);
     const state = { status: "running", input: { command: "ls" }, start: 1 } as const;
     const tool = { type: "tool", id: "prt_1", sessionID: id, tool: "bash", state } as const;
     server.message = async (sessionID, messageID) => ({
@@ -168,12 +184,14 @@ describe("What a folder knows of its tasks", () => {
       parts: [
         { ...tool, messageID, callID: "call_other", state: { ...state, input: {} } },
         { ...tool, messageID, callID: "call_1" },
+        { ...tool, messageID, callID: "call_new", state: { status: "pending", input: {} } },
       ],
     });
     const call = { messageID: "msg_1", callID: "call_1" };
-    assert.deepEqual(await engine.toolInput({ ...request, call }), { command: "ls" });
-    assert.equal(await engine.toolInput({ ...request, call: { ...call, callID: "call_2" } }), undefined);
+    assert.deepEqual(await engine.toolCall({ ...request, call }), { tool: "bash", input: { command: "ls" } });
+    for (const callID of ["call_2", "call_new"])
+      assert.equal(await engine.toolCall({ ...request, call: { ...call, callID } }), undefined);
     server.message = async () => undefined;
-    assert.equal(await engine.toolInput({ ...request, call }), undefined);
+    assert.equal(await engine.toolCall({ ...request, call }), undefined);
   });
 });

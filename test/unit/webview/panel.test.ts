@@ -6,7 +6,7 @@ import { inWords } from "../../../src/daemon/request-words.ts";
 import type { MirroredRequest } from "../../../src/engine/folder-changes.ts";
 import type { OpenRequest } from "../../../src/engine/requests.ts";
 import { ServerFailure } from "../../../src/engine/ports.ts";
-import type { PermissionRequest } from "../../../src/engine/server-model.ts";
+import type { PermissionRequest, ToolCall } from "../../../src/engine/server-model.ts";
 import type { Task } from "../../../src/engine/task.ts";
 import { pageOf } from "../../../src/daemon/conversation/entries.ts";
 import { barriers } from "../../support/panel-page/barriers.ts";
@@ -622,6 +622,7 @@ describe("the output panel", () => {
       always: ["git push *"],
       metadata: {},
     };
+    const bash = (input: ToolCall["input"]): ToolCall => ({ tool: "bash", input });
     const permission: OpenRequest<MirroredRequest> = {
       request: inWords(push, "/work"),
       child: fakeTask({ status: "running" }),
@@ -749,7 +750,7 @@ describe("the output panel", () => {
       await button("Reject with Message…").click();
       await panel.page.keyboard.type("wait");
       assert.equal(await card().getByText("Reason").count(), 0);
-      tell?.(inWords(push, "/work", { description: "Publish the branch" }));
+      tell?.(inWords(push, "/work", bash({ description: "Publish the branch" })));
       await card().getByText("Reason: Publish the branch").waitFor();
       await panel.page.keyboard.type(" for me");
       assert.equal(await panel.page.getByRole("textbox").first().inputValue(), "wait for me");
@@ -759,8 +760,22 @@ describe("the output panel", () => {
       assert.deepEqual(asked, ["per_1", "que_1"]);
     });
 
+    it("for a permission outside the folder say that a file is to be changed, and what is written, once that is known", async () => {
+      const metadata = { filepath: "/etc/motd" };
+      const outside = { ...push, permission: "external_directory", patterns: ["/etc/*"], metadata };
+      const input = { filePath: "/etc/motd", content: "Hello\nthere" };
+      let tell: ((explained: MirroredRequest) => void) | undefined;
+      await ask([{ ...permission, request: inWords(outside, "/work") }], {
+        explainRequest: () => new Promise((resolve) => (tell = resolve)),
+      });
+      await card().getByText("Access Files Outside the Folder").waitFor();
+      tell?.(inWords(outside, "/work", { tool: "write", input }));
+      await card().getByText("Change a File Outside the Folder").waitFor();
+      await card().getByText("Hello\nthere").waitFor();
+    });
+
     it("for a permission ask for the reason again if that failed", async () => {
-      const explained = inWords(push, "/work", { description: "Publish the branch" });
+      const explained = inWords(push, "/work", bash({ description: "Publish the branch" }));
       let asked = 0;
       await ask([permission], {
         explainRequest: () =>
@@ -922,7 +937,7 @@ describe("the output panel", () => {
         new MutationObserver(() => mouse.push(cards.className)).observe(cards, { attributeFilter: ["class"] });
       }`);
       panel.setRequests([permission]);
-      tell?.(inWords(push, "/work", { command: "git commit && git push" }));
+      tell?.(inWords(push, "/work", bash({ command: "git commit && git push" })));
       await card().getByText("git commit && git push").waitFor();
       await settled.waitFor();
       assert.deepEqual(await panel.page.evaluate("mouse"), ["requests settling", "requests"]);

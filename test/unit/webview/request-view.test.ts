@@ -40,7 +40,10 @@ describe("requests in the panel", () => {
 
   it("show a command once, instead of its parts, and paths relative to the folder", () => {
     const view = (facts: Partial<PermissionRequest>, input?: Record<string, unknown>) => {
-      const open = { request: inWords(permission(facts), "/tmp/work", input), child: fakeTask() };
+      const open = {
+        request: inWords(permission(facts), "/tmp/work", input && { tool: "bash", input }),
+        child: fakeTask(),
+      };
       const shown = toRequestView(open, TASK_ID, WORDING);
       return shown.kind === "permission" && shown.subjects;
     };
@@ -81,7 +84,7 @@ describe("requests in the panel", () => {
   it("show the name and the input of a tool that isn't OpenCode's, in which a description is no reason", () => {
     const asks = permission({ permission: "github_create_issue", patterns: ["*"], always: ["*"] });
     const told = (input?: Record<string, unknown>) => {
-      const words = inWords(asks, "/work", input);
+      const words = inWords(asks, "/work", input && { tool: "github_create_issue", input });
       return words.type === "permission" && [words.subjects, words.reason];
     };
     assert.deepEqual(told(), [["github_create_issue"], undefined]);
@@ -113,7 +116,8 @@ describe("requests in the panel", () => {
 
   it("have the request's own reason, else the tool call's, and none that is already shown", () => {
     const why = (metadata: Record<string, unknown>, input?: Record<string, unknown>, command = "ls") => {
-      const words = inWords(permission({ metadata: { command, ...metadata } }), "/work", input);
+      const call = input && { tool: "bash", input };
+      const words = inWords(permission({ metadata: { command, ...metadata } }), "/work", call);
       return words.type === "permission" && words.reason;
     };
     assert.equal(why({}, { description: "Look" }), "Look");
