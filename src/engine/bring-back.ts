@@ -32,6 +32,8 @@ export interface PlannedFile extends ChangedFile {
   readonly conflict?: Conflict | undefined;
   /** Of a file in conflict, what each side has at its path, under whatever name. */
   readonly versions?: Versions | undefined;
+  /** Whether the merged file has conflict markers. Git writes none into what it doesn't merge as text, and keeps one side. */
+  readonly hasMarkers?: boolean | undefined;
 }
 
 export interface Versions {
@@ -39,9 +41,20 @@ export interface Versions {
   readonly agents?: Version | undefined;
 }
 
-/** Whether a file is in conflict in a way that conflict markers can't show, so that only the user can decide. */
-export function isForUser({ conflict, isBinary }: PlannedFile): boolean {
-  return conflict === "kind" || (conflict !== undefined && isBinary);
+/** Whether a file is in conflict in a way that an agent can't merge as text, so that only the user can decide. */
+export function isForUser({ conflict, isBinary, hasMarkers }: PlannedFile): boolean {
+  switch (conflict) {
+    case undefined:
+      return false;
+    case "content":
+    case "both-added":
+      return !hasMarkers;
+    case "deleted-by-you":
+    case "deleted-by-agent":
+      return isBinary;
+    case "kind":
+      return true;
+  }
 }
 
 /** What bringing the work of a worktree back would do to the folder, as both were when it was planned. */

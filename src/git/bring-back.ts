@@ -5,7 +5,7 @@ import { sentence } from "../engine/sentence.ts";
 import { changedFiles } from "./changed-files.ts";
 import { askGit, git, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
-import { CONFLICT_START, versionsIn } from "./plan-contents.ts";
+import { conflictStart, versionsIn } from "./plan-contents.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { requireNoRebase } from "./rebase.ts";
 import { findRepository } from "./repository.ts";
@@ -37,24 +37,28 @@ export async function planBringBack(options: {
   const alsoIgnored = await changedPaths(root, base, agents, signal);
   const { tree: mine } = await snapshot(folder, { unsaved, alsoIgnored, signal });
   const merge = await mergeTrees(root, { base, mine, agents }, signal);
-  const [files, unresolved] = await Promise.all([
+  const [files, marked] = await Promise.all([
     plannedFiles(root, { mine, agents, merge }, signal),
     withMarkers(root, { mine, agents, merge }, signal),
   ]);
   for (const [index, file] of files.entries()) {
-    const versions = file.conflict ? undefined : unresolved.get(file.path);
-    if (versions) files[index] = { ...file, conflict: "content", versions };
+    const versions = marked.get(file.path);
+    // Without a conflict of its own, it is one that an agent which was to merge has left.
+    const { conflict = "content" } = file;
+    if (versions && (conflict === "content" || conflict === "both-added"))
+      files[index] = { versions, ...file, conflict, hasMarkers: true };
   }
   return { root, mine, agents, merged: merge.tree, files, commits: merge.commits };
 }
 
-/** The planned files in which an agent that was to merge has left our conflict markers, by path. */
+/** The files of the merged tree that have our conflict markers and that the folder has not, or others, by path. */
 async function withMarkers(
   root: string,
   { mine, agents, merge }: { readonly mine: string; readonly agents: string; readonly merge: Merge },
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, Versions>> {
-  const paths = await markedFiles(root, { from: mine, to: merge.tree }, signal);
+  const start = conflictStart(merge.commits.mine);
+  const paths = await markedFiles(root, { from: mine, to: merge.tree, start }, signal);
   const [own, theirs] = await Promise.all(
     [mine, agents].map((tree) => versionsIn(root, tree, paths, signal)),
   );
@@ -69,14 +73,18 @@ async function withMarkers(
 /** The files of a tree that contain our conflict markers, and got or lost such since an earlier tree or commit. */
 export async function markedFiles(
   root: string,
-  { from, to }: { readonly from: string; readonly to: string },
+  {
+    from,
+    to,
+    start = conflictStart(),
+  }: { readonly from: string; readonly to: string; readonly start?: string },
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
-  const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${CONFLICT_START}`];
+  const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${start}`];
   const touched = parts(await git(root, ["diff-tree", ...changed, from, to, "--"], { signal }));
   if (touched.length === 0) return [];
   // In some of them, markers may only have been removed.
-  const grep = ["--literal-pathspecs", "grep", "--no-color", "-zlE", "-e", CONFLICT_START, to];
+  const grep = ["--literal-pathspecs", "grep", "--no-color", "-zlE", "-e", start, to];
   const { stdout } = await askGit(root, [...grep, "--", ...touched], { signal, accept: [1] });
   return parts(stdout).map((found) => found.slice(to.length + 1));
 }

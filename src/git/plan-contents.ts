@@ -26,8 +26,12 @@ const LABELS: Labels = { mine: "Your changes", agents: "Changes by the agent" };
 /**
  * Matches the line with which a conflict begins; Git adds the path of a file that has another one on this side. How long
  * its mark is can be set for each file.
+ * @param commit by which a merge that was just made names the folder's side
  */
-export const CONFLICT_START = `^<+ ${LABELS.mine}(:.*)?\r?$`;
+export function conflictStart(commit?: string): string {
+  const side = commit === undefined ? LABELS.mine : `(${LABELS.mine}|${commit})`;
+  return `^<+ ${side}(:.*)?\r?$`;
+}
 
 /** The Git modes of the files that can be written. */
 const MODES: Readonly<Record<string, FileMode>> = {

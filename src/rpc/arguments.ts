@@ -142,6 +142,7 @@ const plannedFile = z.strictObject({
   removed: z.number(),
   isBinary: z.boolean(),
   conflict: z.optional(z.enum(CONFLICTS)),
+  hasMarkers: z.optional(z.boolean()),
   versions: z.optional(
     z.strictObject({
       mine: z.optional(version),

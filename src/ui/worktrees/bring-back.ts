@@ -101,14 +101,14 @@ async function askFiles(planned: Planned): Promise<Decision | undefined> {
 }
 
 async function askTake(
-  { path, conflict }: PlannedFile,
+  { path, hasMarkers }: PlannedFile,
   canAsk: boolean,
 ): Promise<FileChoice["take"] | "agent" | undefined> {
   const choices: Choice<FileChoice["take"] | "agent">[] = [
     { label: vscode.l10n.t("$(account) Keep My File"), value: "mine" },
     { label: vscode.l10n.t("$(hubot) Take the Agent's File"), value: "agents" },
   ];
-  if (conflict === "content" || conflict === "both-added")
+  if (hasMarkers)
     choices.push({
       label: vscode.l10n.t("$(git-merge) Write Conflict Markers"),
       description: vscode.l10n.t("resolve the conflict in the editor"),

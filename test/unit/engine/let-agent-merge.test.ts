@@ -13,7 +13,7 @@ function planOf(...files: readonly Pick<PlannedFile, "path" | "conflict" | "isBi
 describe("Letting the agent merge", () => {
   const picture = { path: "picture.bin", conflict: "content", isBinary: true } as const;
   const link = { path: "link", conflict: "kind", isBinary: false } as const;
-  const text = { path: "a.txt", conflict: "content", isBinary: false } as const;
+  const text = { path: "a.txt", conflict: "content", isBinary: false, hasMarkers: true } as const;
   let prompts: string[];
   let taken: number;
   let noted: object[];

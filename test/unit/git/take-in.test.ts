@@ -45,6 +45,8 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
       "renamed.bin": picture("renamed"),
       "now-folder": "a file\n",
       link: "a file\n",
+      "own.lock": LINES,
+      ".gitattributes": "*.lock -merge\n",
     });
     const worktrees = new FolderWorktrees(repository.root, () => process.env, silentLogger);
     const made = await worktrees.make({ name: "work", startFrom: "whatYouSee" });
@@ -55,6 +57,8 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
       "new.bin": picture("new", "agent"),
       "renamed.bin": picture("renamed", "agent"),
       "now-folder": "agent\n",
+      "own.lock": LINES.replace("five", "AGENT"),
+      "new.lock": "AGENT\n",
     });
     renameSync(join(directory, "renamed.bin"), join(directory, "moved.bin"));
     rmSync(join(directory, "link"));
@@ -69,6 +73,8 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
       "renamed.bin": picture("renamed", "mine"),
       "now-folder/inside.txt": "mine\n",
       link: "mine\n",
+      "own.lock": LINES.replace("five", "MINE"),
+      "new.lock": "MINE\n",
     });
     const plan = await worktrees.planBringBack(made, new Map());
     const before = filesOf(directory);
@@ -84,8 +90,14 @@ describe("The folder's state that a worktree gets for its agent to merge", () =>
       "link",
       "moved.bin",
       "new.bin",
+      "new.lock",
       "now-folder",
+      "own.lock",
     ]);
+    assert.deepEqual(
+      plan.files.filter(({ hasMarkers }) => hasMarkers).map(({ path }) => path),
+      ["text.txt"],
+    );
     const again = await worktrees.planBringBack({ ...made, base }, new Map());
     assert.deepEqual(conflictsOf(again), stillInConflict);
     assert.equal(again.files.find(({ path }) => path === "text.txt")?.added, 1);
