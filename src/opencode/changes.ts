@@ -1,6 +1,8 @@
-import { normalize } from "node:path";
+import { lstat } from "node:fs/promises";
+import { basename, normalize } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fewAtOnce } from "../engine/few-at-once.ts";
+import { ServerFailure } from "../engine/ports.ts";
 import type { FileContent, Session, SessionChanges, UserSave } from "../engine/server-model.ts";
 import {
   contents,
@@ -21,14 +23,18 @@ import { SUBAGENT_TOOL } from "./schemas.ts";
  * difference is compared with the tools of the step and with what other sessions did at the same time.
  */
 
-/** How many messages of another session are searched for simultaneous changes. */
+/** How many messages of another session are read at first to find simultaneous changes, and the factor if they are too few. */
 const OTHERS_MESSAGES = 200;
+const MORE_MESSAGES = 4;
 /** How many other sessions are read at a time: a folder can have hundreds, and complete messages are large. */
 const OTHERS_AT_ONCE = 4;
 
 /** How long the server may take to sum up which files a step changed, which it does after the step, in milliseconds. */
 const SUMMING_UP_MS = 3_000;
 const FIRST_PAUSE_MS = 100;
+
+/** How far the times of files and messages can differ, in milliseconds. */
+const CLOCKS_MS = 2_000;
 
 /** A step of another session of the folder. */
 interface OtherStep extends FileStep {
@@ -49,8 +55,9 @@ export interface ChangeSource {
 }
 
 interface TurnSource extends Pick<ChangeSource, "sessions" | "statuses"> {
-  /** Those since a time, of the newest `limit` messages or of all. */
-  turns(sessionID: string, since: number, limit?: number): Promise<readonly TurnSteps[]>;
+  turns(sessionID: string, since: number): Promise<readonly TurnSteps[]>;
+  /** The newest ones: at least what goes on at this time, and all later ones. */
+  newest(sessionID: string, from: number): Promise<readonly TurnSteps[]>;
 }
 
 /**
@@ -68,7 +75,14 @@ export async function sessionChanges(
   const source: TurnSource = {
     sessions: () => (sessions ??= asked.sessions()),
     statuses: () => asked.statuses(),
-    turns: async (id, since, limit) => turnsOf(await asked.messages(id, limit), since, form),
+    turns: async (id, since) => turnsOf(await asked.messages(id), since, form),
+    newest: async (id, from) => {
+      for (let limit = OTHERS_MESSAGES; ; limit *= MORE_MESSAGES) {
+        const messages = await asked.messages(id, limit);
+        const { created = 0 } = messages[0]?.info.time ?? {};
+        if (messages.length < limit || created <= from) return turnsOf(messages, 0, form);
+      }
+    },
   };
   const turns = await summedUpTurns(source, sessionID, since);
   const own = stepsOf(turns);
@@ -85,6 +99,7 @@ export async function sessionChanges(
     !turns.some(({ diffs }) => diffs.some((diff) => diff.path === path));
   for (const [path, file] of filesIn(below, others))
     if (!files.has(path) && !isUndone(file)) files.set(path, file);
+  for (const file of await existingBefore(files)) files.set(file.path, { ...file, before: UNKNOWN });
   return {
     files: [...files.values()]
       .filter(({ before, after }) => !(before.kind === "absent" && after.kind === "absent"))
@@ -151,6 +166,28 @@ function filesIn(turns: readonly TurnSteps[], others: readonly FileStep[]): Map<
     for (const change of changesIn(turn, others))
       files.set(change.path, joined(files.get(change.path), change, turn));
   return files;
+}
+
+/**
+ * The files that only seem to be created: snapshots leave out ignored and large files, and such a file appears in the next
+ * one when it is ignored no longer, or has become smaller.
+ */
+async function existingBefore(files: ReadonlyMap<string, ChangingFile>): Promise<readonly ChangingFile[]> {
+  const all = [...files.values()];
+  const isMovedTo = ({ path, after }: ChangingFile): boolean =>
+    all.some(
+      (one) =>
+        one.after.kind === "absent" &&
+        (basename(one.path) === basename(path) || isSameText(one.before, after)),
+    );
+  const created = all.filter((file) => file.before.kind === "absent" && !isMovedTo(file));
+  const old = await Promise.all(
+    created.map(async (file) => {
+      const made = await lstat(file.path).catch(() => undefined);
+      return made !== undefined && made.birthtimeMs < file.start - CLOCKS_MS;
+    }),
+  );
+  return created.filter((_, index) => old[index]);
 }
 
 function overlap(one: Span, other: Span): boolean {
@@ -299,12 +336,28 @@ async function stepsOfOthers(
     (session) =>
       ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),
   );
-  const read = async ({ id }: Session): Promise<readonly OtherStep[]> => {
-    // If the session has been deleted in the meantime, its steps are unknown.
-    const turns = await source.turns(id, 0, OTHERS_MESSAGES).catch(() => []);
-    return stepsOf(turns).map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
+  const read = async (session: Session): Promise<readonly OtherStep[]> => {
+    const { id, created } = session;
+    const steps = await source
+      .newest(id, created > end ? Number.POSITIVE_INFINITY : start)
+      .then(stepsOf, (error: unknown) => (isGone(error) ? [] : [anything(session, busy.has(id))]));
+    return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
   };
   return (await fewAtOnce(others, read, OTHERS_AT_ONCE)).flat();
+}
+
+/** What a session that can't be read may have done. */
+function anything({ created, updated }: Session, isBusy: boolean): FileStep {
+  return {
+    start: created,
+    end: isBusy ? Number.POSITIVE_INFINITY : updated,
+    commands: ["unknown"],
+    ...{ writes: [], patched: new Set(), guesses: [], hasSnapshot: false, isInSnapshot: false },
+  };
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ServerFailure && error.reason === "not-found";
 }
 
 function isSameText(one: FileContent, other: FileContent): boolean {

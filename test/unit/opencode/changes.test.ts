@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { realpathSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import * as z from "zod/mini";
+import { ServerFailure } from "../../../src/engine/ports.ts";
 import type { Session } from "../../../src/engine/server-model.ts";
 import { sessionChanges, type ChangeSource } from "../../../src/opencode/changes.ts";
 import { rawMessages } from "../../../src/opencode/file-steps.ts";
+import { tempDir } from "../../support/temp.ts";
 
 describe("what a session changed", () => {
   const session = (id: string): Session => ({
@@ -93,6 +97,92 @@ describe("what a session changed", () => {
         ],
       },
     ]);
+
+  describe("while another session was at work", () => {
+    const path = { root: "/work", cwd: "/work" };
+    const step = (created: number, name: string) => ({
+      info: { role: "assistant", time: { created, completed: created + 5 }, path },
+      parts: [
+        { type: "step-start", snapshot: "before" },
+        tool(name),
+        { type: "patch", files: name === "bash" ? ["/work/file"] : [] },
+      ],
+    });
+    const asked = { info: { role: "user", time: { created: 1 }, summary: { diffs: [] } }, parts: [] };
+
+    async function ownAnd(others: (limit?: number) => Promise<readonly object[]>) {
+      const source: ChangeSource = {
+        messages: async (id, limit) =>
+          z.parse(rawMessages, id === "ses_own" ? [asked, step(400, "bash")] : await others(limit)),
+        sessions: async () => ["ses_own", "ses_other"].map(session),
+        statuses: async () => new Map(),
+        ignoresCase: false,
+      };
+      const { files } = await sessionChanges(source, "ses_own", 0);
+      return files.map(({ isDoubtful, isMixed }) => [isDoubtful, isMixed]);
+    }
+
+    it("is doubtful however many messages the other one has had since", async () => {
+      const later = Array.from({ length: 1_000 }, (_, index) => step(500 + index, "read"));
+      const all = [asked, step(402, "bash"), ...later];
+      const limits: (number | undefined)[] = [];
+      const files = await ownAnd(async (limit = all.length) => {
+        limits.push(limit);
+        return all.slice(-limit);
+      });
+      assert.deepEqual(files, [[true, true]]);
+      assert.deepEqual(limits, [200, 800, 3_200]);
+    });
+
+    it("is doubtful if the other one can't be read, unless it is gone", async () => {
+      const fails = (reason: ServerFailure["reason"]) =>
+        ownAnd(() => Promise.reject(new ServerFailure("read", reason, "Failed.")));
+      assert.deepEqual(await fails("unreachable"), [[true, false]]);
+      assert.deepEqual(await fails("not-found"), [[false, false]]);
+    });
+  });
+
+  it("doesn't take a file for created that is older: snapshots had left it out", async () => {
+    const folder = realpathSync(tempDir("changes"));
+    const [file, other] = [join(folder, ".env"), join(folder, "moved.txt")];
+    for (const path of [file, other]) writeFileSync(path, "text\n");
+    const diff = (name: string, status: string) => {
+      const line = status === "deleted" ? "-text" : "+text";
+      return { file: name, status, patch: `@@ -1 +1 @@\n${line}\n` };
+    };
+    const kinds = async (begun: number, ...diffs: readonly object[]) => {
+      const messages = [
+        { info: { role: "user", time: { created: begun }, summary: { diffs } }, parts: [] },
+        {
+          info: {
+            role: "assistant",
+            time: { created: begun, completed: begun + 900 },
+            path: { root: folder },
+          },
+          parts: [
+            { type: "step-start", snapshot: "before" },
+            tool("bash"),
+            { type: "patch", files: [file, other] },
+            { type: "step-finish", snapshot: "after" },
+          ],
+        },
+      ];
+      const source: ChangeSource = {
+        messages: async () => z.parse(rawMessages, messages),
+        sessions: async () => [],
+        statuses: async () => new Map(),
+        ignoresCase: false,
+      };
+      const { files } = await sessionChanges(source, "ses_own", 0);
+      return Object.fromEntries(files.map(({ path, before }) => [basename(path), before.kind]));
+    };
+    const made = statSync(file).birthtimeMs;
+    assert.deepEqual(await kinds(made - 1_000, diff(".env", "added")), { ".env": "absent" });
+    assert.deepEqual(await kinds(made + 60_000, diff(".env", "added")), { ".env": "unknown" });
+    // What a command moved is as old as before.
+    const moved = [diff("moved.txt", "added"), diff("old.txt", "deleted")];
+    assert.deepEqual(await kinds(made + 60_000, ...moved), { "moved.txt": "absent", "old.txt": "text" });
+  });
 
   it("isn't mixed with what another did that only had a subagent at work", async () => {
     const source = (commands: readonly string[]): ChangeSource => ({
