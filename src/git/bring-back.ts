@@ -3,7 +3,7 @@ import type { BringBackPlan, PlannedFile, Versions } from "../engine/bring-back.
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
 import { changedFiles } from "./changed-files.ts";
-import { askGit, git, parts } from "./git.ts";
+import { git, gitForPaths, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
 import { conflictStart, versionsIn } from "./plan-contents.ts";
 import { requireOurs } from "./our-worktrees.ts";
@@ -82,11 +82,10 @@ export async function markedFiles(
 ): Promise<string[]> {
   const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${start}`];
   const touched = parts(await git(root, ["diff-tree", ...changed, from, to, "--"], { signal }));
-  if (touched.length === 0) return [];
   // In some of them, markers may only have been removed.
   const grep = ["--literal-pathspecs", "grep", "--no-color", "-zlE", "-e", start, to];
-  const { stdout } = await askGit(root, [...grep, "--", ...touched], { signal, accept: [1] });
-  return parts(stdout).map((found) => found.slice(to.length + 1));
+  const found = await gitForPaths(root, grep, touched, { signal, accept: [1] });
+  return parts(found).map((found) => found.slice(to.length + 1));
 }
 
 async function changedPaths(
@@ -107,9 +106,7 @@ async function plannedFiles(
   const { conflicts } = merge;
   const [changes, conflicting] = await Promise.all([
     changedFiles(root, mine, merge.tree, { signal }),
-    conflicts.size === 0
-      ? []
-      : changedFiles(root, mine, agents, { signal, paths: [...conflicts.keys()], renames: false }),
+    conflicts.size === 0 ? [] : changedFiles(root, mine, agents, { signal, renames: false }),
   ]);
   const files = new Map<string, PlannedFile>();
   for (const file of changes.filter(({ path }) => !merge.moved.has(path)))
@@ -148,7 +145,7 @@ async function joinRenamed(
   if (renamed.length === 0 || deleted.length === 0) return;
   const paths = deleted.map(({ path }) => path);
   const listed = parts(
-    await git(root, ["ls-tree", "-r", "-z", "--full-tree", mine, "--", ...paths], { signal }),
+    await gitForPaths(root, ["ls-tree", "-r", "-z", "--full-tree", mine], paths, { signal }),
   );
   for (const file of renamed) {
     const entry = listed.find((one) => one.includes(` ${file.versions?.mine?.blob}\t`));

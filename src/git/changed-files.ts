@@ -7,12 +7,9 @@ export async function changedFiles(
   before: string,
   after: string,
   {
-    paths = [],
     renames = true,
     signal,
   }: {
-    /** Only these; all if empty. */
-    readonly paths?: readonly string[];
     readonly renames?: boolean;
     readonly signal?: AbortSignal | undefined;
   } = {},
@@ -20,7 +17,7 @@ export async function changedFiles(
   const options = ["-r", "-z", "--raw", "--numstat", "--no-ext-diff", "--no-textconv"];
   const detection = renames ? ["-M", "-l1000"] : ["--no-renames"];
   const output = parts(
-    await git(directory, ["diff-tree", ...options, ...detection, before, after, "--", ...paths], { signal }),
+    await git(directory, ["diff-tree", ...options, ...detection, before, after, "--"], { signal }),
   );
   const kinds = new Map<string, Pick<ChangedFile, "kind" | "from">>();
   const files: ChangedFile[] = [];

@@ -29,6 +29,8 @@ export class GitError extends UserFacingError {
   }
 }
 
+/** How long the paths of one command may be together, in characters: Windows allows 32,767 for all of it. */
+const MAX_ARGUMENTS = 24_000;
 const MAX_OUTPUT = 512 * 1024 * 1024;
 const MAX_ERROR_OUTPUT = 64 * 1024;
 
@@ -79,6 +81,33 @@ export async function askGit(
     throw new GitError(sentence("Git's output is too long to read (git {0}).", nameOf(args)), "");
   if (code === 0 || (code !== undefined && accept.includes(code))) return { code, stdout };
   throw new GitError(reason(args, stderr), stderr);
+}
+
+/** Like {@link git}, for paths that can be too many for one command line: the outputs follow one another. */
+export async function gitForPaths(
+  directory: string,
+  args: readonly string[],
+  paths: readonly string[],
+  options: GitOptions = {},
+): Promise<Buffer> {
+  const outputs: Buffer[] = [];
+  for (const some of inBatches(paths))
+    outputs.push((await askGit(directory, [...args, "--", ...some], options)).stdout);
+  return Buffer.concat(outputs);
+}
+
+function inBatches(paths: readonly string[]): readonly (readonly string[])[] {
+  const batches: string[][] = [];
+  let room = 0;
+  for (const path of paths) {
+    room -= path.length + 1;
+    if (room < 0) {
+      batches.push([]);
+      room = MAX_ARGUMENTS - path.length;
+    }
+    batches.at(-1)?.push(path);
+  }
+  return batches;
 }
 
 /** The parts of an output that was requested with `-z`. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { BringBackPlan, FileMode, PlannedFile, Version } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
-import { git, gitText, parts } from "./git.ts";
+import { git, gitForPaths, gitText, parts } from "./git.ts";
 
 /** Which state of a file: of the folder, of the worktree, merged, or merged with labelled conflict markers. */
 export type Which = "mine" | "agents" | "merged" | "markers";
@@ -109,8 +109,7 @@ export async function versionsIn(
   paths: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, Version>> {
-  if (paths.length === 0) return new Map();
-  const listed = parts(await git(root, ["ls-tree", "-z", "--full-tree", tree, "--", ...paths], { signal }));
+  const listed = parts(await gitForPaths(root, ["ls-tree", "-z", "--full-tree", tree], paths, { signal }));
   return new Map(
     listed.flatMap((line) => {
       const [, mode, blob, path] = /^(\d+) (?:blob|commit) ([0-9a-f]+)\t([^]*)$/.exec(line) ?? [];

@@ -3,7 +3,7 @@ import { UserFacingError } from "../engine/errors.ts";
 import type { TaskWorktree } from "../engine/task.ts";
 import { changedFiles } from "./changed-files.ts";
 import { fewAtOnce } from "../engine/few-at-once.ts";
-import { git, gitText, parts } from "./git.ts";
+import { git, gitForPaths, gitText, parts } from "./git.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { contents } from "./plan-contents.ts";
 import { refs, updateRefs } from "./refs.ts";
@@ -60,8 +60,8 @@ async function withFilesOf(
 ): Promise<string> {
   const list = ["ls-tree", "-r", "-z", "--full-tree"];
   // A file on one side can be a folder on the other.
-  const present = parts(await git(root, [...list, "--name-only", tree, "--", ...left]), "latin1");
-  const files = parts(await git(root, [...list, base, "--", ...left]), "latin1");
+  const present = parts(await gitForPaths(root, [...list, "--name-only", tree], left), "latin1");
+  const files = parts(await gitForPaths(root, [...list, base], left), "latin1");
   const without = present.map((path) => `0 ${"0".repeat(tree.length)}\t${path}`);
   const input = Buffer.from([...without, ...files].map((entry) => `${entry}\0`).join(""), "latin1");
   return withTemporaryIndex(async (env) => {

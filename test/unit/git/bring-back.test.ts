@@ -353,6 +353,18 @@ describe("Bringing back", () => {
     assert.deepEqual(filesOf(repository.root), filesOf(worktree));
   });
 
+  it("names more conflicts than a command line has room for", async () => {
+    const folder = Array.from({ length: 5 }, () => "f".repeat(200)).join("/");
+    const all = (text: string) =>
+      Object.fromEntries(Array.from({ length: 2_200 }, (_, index) => [`${folder}/${index}.txt`, text]));
+    const { repository, worktree, plan } = await workOn(new ARepository().commit(all("one\n")));
+    writeFiles(worktree, all("AGENT\n"));
+    repository.write(all("MINE\n"));
+    const { files } = await plan();
+    assert.equal(files.length, 2_200);
+    assert.ok(files.every(({ conflict, hasMarkers }) => conflict === "content" && hasMarkers));
+  });
+
   it("joins a renamed file in conflict with the file that it was, and with no other of the same text", async () => {
     const mine = LINES.toUpperCase().replace("FIVE", "mine");
     const { repository, worktree, plan } = await workOn(
