@@ -20,6 +20,7 @@ import { PromptEditors } from "./ui/prompt-editors.ts";
 import { offerOwnDatabase, warnOfUntestedVersions } from "./ui/server-warnings.ts";
 import { Settings } from "./ui/settings.ts";
 import { StatusBar } from "./ui/status-bar.ts";
+import { ancestors } from "./ui/tree/family.ts";
 import { ListOptions } from "./ui/tree/list-options.ts";
 import { TASK_VIEW, TaskView } from "./ui/tree/task-view.ts";
 import { Unread } from "./ui/tree/unread.ts";
@@ -77,7 +78,7 @@ export function openWindow(start: Start): { commandContext: CommandContext; read
       showOutput: (id) => panels.show(id),
       showTasks,
       isShown,
-      isListShown: () => view.visible,
+      isListShown: (task) => view.visible && folders.sessionIDs.includes(ancestors(known, task).at(-1) ?? ""),
     }),
   );
   const firstSteps = own(new FirstSteps(context.globalState, keys, known, folders, isShown));

@@ -161,9 +161,9 @@ export class DaemonFolder implements FolderService, Disposable {
     );
   }
 
-  /** The queued and running tasks, the oldest first. */
+  /** The queued and running tasks, those launched or resumed first come first. */
   active(): readonly Task[] {
-    return [...this.engine.active()].sort((a, b) => a.createdAt - b.createdAt);
+    return [...this.engine.active()].sort((a, b) => a.startedAt - b.startedAt);
   }
 
   /** Cancels all queued and running tasks. The queued ones come first, so that none of them starts in the meantime. */

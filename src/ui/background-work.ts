@@ -26,7 +26,7 @@ export function workWords(
   shared: number,
   now: number,
 ): readonly Text[] {
-  const age = formatDuration(now - Math.min(now - SECOND, ...tasks.map(({ createdAt }) => createdAt)));
+  const age = formatDuration(now - Math.min(now - SECOND, ...tasks.map(({ startedAt }) => startedAt)));
   return [
     tasks.length === 0
       ? sentence("no tasks")

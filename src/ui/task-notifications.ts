@@ -31,8 +31,8 @@ export interface NotificationContext {
   readonly showTasks: () => void;
   /** Whether the user can see this task's output. */
   readonly isShown: (taskID: string) => boolean;
-  /** Whether the user can see the list of tasks. */
-  readonly isListShown: () => boolean;
+  /** Whether the user can see the list of tasks that this one is in. */
+  readonly isListShown: (task: Task) => boolean;
 }
 
 /** Tasks of a batch that were created within this time of each other, in milliseconds, were launched together. */
@@ -129,7 +129,7 @@ export class EndNotifications implements Disposable {
   /** Whether the user can see the end: in the output, or, if nothing failed, in the list of tasks. */
   private isSeen(tasks: readonly Task[]): boolean {
     const { isShown, isListShown } = this.context;
-    return tasks.every(({ id }) => isShown(id)) || (isListShown() && !hasFailed(tasks));
+    return tasks.every(({ id }) => isShown(id)) || (tasks.every(isListShown) && !hasFailed(tasks));
   }
 
   /** Whether all of these tasks were cleared, deleted, resumed, retried or continued since. */

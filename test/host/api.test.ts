@@ -179,6 +179,19 @@ describe("commands and API in the extension host", () => {
     assert.equal(await vscode.env.clipboard.readText(), "The **answer**.");
   });
 
+  it("[EXT-5] the last text of a task that isn't completed is not copied as its result", async () => {
+    const step = { text: "I look into it.", gate: "host-text", gateAfterText: true };
+    const task = await launch({ prompt: script([step]) });
+    await until("the text", () => api.tasks.get(task.id)?.progress?.phase === "streaming");
+    await api.tasks.cancel(task.id);
+    await model.release("host-text");
+    await vscode.commands.executeCommand("asyncagents.copyResult", task.id);
+    assert.match(
+      await vscode.env.clipboard.readText(),
+      /^Not completed\. The last text:\n\nI look into it\.$/,
+    );
+  });
+
   it("[EXT-4] showing the output twice opens one panel", async () => {
     const task = await finished(await launch({ description: "Shown", prompt: script([{ text: "x" }]) }));
     await vscode.commands.executeCommand("asyncagents.showOutput", task.id);

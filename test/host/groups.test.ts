@@ -258,6 +258,17 @@ describe("groups and unread results", () => {
     assert.match(place(), /queued, #1/);
   });
 
+  it("a queued row moves up also when a task of another session starts", async () => {
+    const other = (await server.createSession({ title: "Other", agent: "build" })).id;
+    const first = await add("first", { queued: true, parentSessionID: other });
+    const second = await add("second", { queued: true });
+    rows();
+    const place = (): string => String(tree.getTreeItem(tree.node(second)).description);
+    assert.match(place(), /queued, #2/);
+    await engine.cancel(first);
+    await until("the next place", () => /queued, #1/.test(place()));
+  });
+
   it("a queued row and its tooltip say that the task waits, not that it runs", async () => {
     const id = await add("Later", { queued: true });
     const node = tree.node(id);

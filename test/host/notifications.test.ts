@@ -76,7 +76,7 @@ describe("notifications of ended tasks", () => {
       showOutput: () => undefined,
       showTasks: () => void ledToList++,
       isShown: (id) => id === outputShown,
-      isListShown: () => isListShown,
+      isListShown: ({ id }) => isListShown && id !== "Elsewhere",
     });
   });
 
@@ -133,6 +133,12 @@ describe("notifications of ended tasks", () => {
     ended.set("Resumed", running("Resumed"));
     await end(running("Told"));
     await tells(500, 'Task "Bad" failed: The key was refused.', 'Task "Told" completed.');
+  });
+
+  it("are shown for what the visible list doesn't have, such as a task of another session", async () => {
+    isListShown = true;
+    await end(running("Elsewhere"));
+    await tells(500, 'Task "Elsewhere" completed.');
   });
 
   it("are not shown for what ends in front of the user in its output, even if the list is hidden", async () => {

@@ -230,7 +230,7 @@ export async function copyTaskId(context: TaskContext, argument: unknown, select
   if (children.length > 0) await vscode.env.clipboard.writeText(children.map(({ id }) => id).join("\n"));
 }
 
-/** Copies the final answers as Markdown; several answers get headings. */
+/** Copies the final answers as Markdown; those of several tasks get headings. */
 export async function copyResult(context: TaskContext, argument: unknown, selection: unknown): Promise<void> {
   const children = await pickChildren(context, argument, selection, {
     title: vscode.l10n.t("Copy Result"),
@@ -240,21 +240,23 @@ export async function copyResult(context: TaskContext, argument: unknown, select
   if (children.length === 0) return;
   const results = await Promise.all(children.map((child) => readResult(context, child)));
   const answers = children.flatMap(({ description }, index) => {
-    const result = results[index] ?? "";
-    return result === "" ? [] : [{ description, result }];
+    const result = results[index];
+    return result ? [children.length > 1 ? `## ${oneLine(description)}\n\n${result}` : result] : [];
   });
-  const [first, ...others] = answers;
-  if (!first) return inform(vscode.l10n.t("There is no result to copy."));
-  await vscode.env.clipboard.writeText(
-    others.length === 0
-      ? first.result
-      : answers.map(({ description, result }) => `## ${oneLine(description)}\n\n${result}`).join("\n\n"),
-  );
+  if (answers.length === 0) return inform(vscode.l10n.t("There is no result to copy."));
+  await vscode.env.clipboard.writeText(answers.join("\n\n"));
 }
 
-/** For a task, its record notes that the result was fetched; a subagent launched elsewhere has no record. */
+/**
+ * For a task, its record notes that the result was fetched; a subagent launched elsewhere has no record. What a task wrote
+ * that isn't completed is not passed off as its result.
+ */
 async function readResult({ known, tasks }: TaskContext, child: Child): Promise<string | undefined> {
-  return isTask(child) ? (await tasks.output(child.id)).result : known.lastAnswer(child.id);
+  if (!isTask(child)) return known.lastAnswer(child.id);
+  const { result, task } = await tasks.output(child.id);
+  return result && task.status !== "completed"
+    ? vscode.l10n.t("Not completed. The last text:") + `\n\n${result}`
+    : result;
 }
 
 /** Stops a task or subagent, including its descendants. */

@@ -21,11 +21,6 @@ export function startOfDay(time: number): number {
   return new Date(time).setHours(0, 0, 0, 0);
 }
 
-/** Milliseconds until rows of today become rows of earlier days. */
-export function untilTomorrow(now: number): number {
-  return new Date(now).setHours(24, 0, 0, 0) - now;
-}
-
 function groupName(group: Group): string {
   switch (group) {
     case "needsYou":

@@ -5,7 +5,7 @@ import type { Tasks } from "../folders/all-tasks.ts";
 import { plainMarkdown } from "../plain-text.ts";
 import { enumerate, translate } from "../messages.ts";
 import { batchLabel, type BatchNode } from "./items.ts";
-import { batchMembers, descendants, isQueuedChild } from "./family.ts";
+import { batchMembers, isQueuedChild } from "./family.ts";
 import {
   activity,
   limitAmounts,
@@ -204,7 +204,8 @@ function tokenWords({ input, output, reasoning, cacheRead, cacheWrite }: TokenUs
   return enumerate(words.map(([count, word]) => count > 0 && word));
 }
 
-/** Undefined if there are no descendants. */
-function costWithDescendants(known: Tasks, { id }: Child): string | undefined {
-  return descendants(known, id).length > 0 ? costWord(known.totals([id]).cost) : undefined;
+/** Undefined if descendants, cleared ones included, have cost nothing. */
+function costWithDescendants(known: Tasks, { id, cost }: Child): string | undefined {
+  const { cost: total } = known.totals([id]);
+  return total > cost ? costWord(total) : undefined;
 }

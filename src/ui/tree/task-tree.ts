@@ -6,7 +6,7 @@ import type { Folder, Folders } from "../folders/folders.ts";
 import { compareChildren } from "./arrangement.ts";
 import { ancestors, batchMembers, countDescendants, isQueuedChild, stateOf, isListed } from "./family.ts";
 import { EditorReads } from "./editor-reads.ts";
-import { groupItem, untilTomorrow } from "./groups.ts";
+import { groupItem, startOfDay } from "./groups.ts";
 import { isSame, isSameOutline, Levels } from "./levels.ts";
 import { goneItem, launchingItem, LaunchingRows, unreadableItem } from "./other-rows.ts";
 import type { Unread } from "./unread.ts";
@@ -28,7 +28,7 @@ import {
 import { inConflict, rowTime } from "./words.ts";
 import { loadLater } from "../load-later.ts";
 
-/** How often the times of running rows are checked, in milliseconds. */
+/** How often the times of running rows are checked, in milliseconds, and a 60th of how often the day is. */
 const TICK_MS = 1_000;
 /** How long moved rows are collected, in milliseconds: the tasks of a batch appear almost together. */
 const GATHER_MS = 50;
@@ -258,6 +258,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private follow({ before, after }: TaskChange | SubagentChange): void {
     const child = after ?? before;
     if (!child) return;
+    if ([before, after].filter((each) => each && isQueuedChild(each)).length === 1) this.redrawQueue();
     const above = ancestors(this.known, child);
     if (!this.rootFolder(above.at(-1))) return;
     const { sortOrder, filter } = this.options;
@@ -272,7 +273,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     this.redraw(child.id);
     const relabelled = before && after && this.levels.relabelled(before, after);
     if (relabelled) this.changes.fire(relabelled);
-    if ([before, after].filter((each) => each && isQueuedChild(each)).length === 1) this.redrawQueue();
     const isCounted = isChanged || inConflict([before]) !== inConflict([after]);
     if (isCounted || (before.cost !== after.cost && !isRunning(after))) this.redrawAbove(child, above);
   }
@@ -282,7 +282,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     if (node) this.changes.fire(node);
   }
 
-  /** Redraws the rows of queued tasks, whose places have changed. */
+  /** Redraws the rows of queued tasks, whose places have changed: the queue is that of all sessions. */
   private redrawQueue(): void {
     const before = this.places;
     this.places = undefined;
@@ -359,13 +359,13 @@ export class TaskTree implements vscode.TreeDataProvider<Node>, vscode.Disposabl
     return this.places.get(child.id);
   }
 
-  /** At midnight, rows of today become rows of earlier days. */
+  /** On another day, rows of today become rows of earlier days. A timer until then would stop while the machine sleeps. */
   private refreshTomorrow(): void {
+    const today = startOfDay(Date.now());
     this.tomorrow = setTimeout(() => {
-      this.refresh();
+      if (startOfDay(Date.now()) !== today) this.refresh();
       this.refreshTomorrow();
-    }, untilTomorrow(Date.now()));
-    this.tomorrow.unref();
+    }, 60 * TICK_MS).unref();
   }
 
   private followTime(node: ChildNode, child: Child): void {

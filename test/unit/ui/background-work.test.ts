@@ -12,7 +12,7 @@ import {
 const NOW = 1_000_000;
 
 function work(windows: number, ages: readonly number[], memory?: number): FolderWork {
-  const tasks = ages.map((age) => ({ createdAt: NOW - age }) as Task);
+  const tasks = ages.map((age) => ({ createdAt: 0, startedAt: NOW - age }) as Task);
   return { directory: "/work", windows, tasks, server: { pid: 1, memory } };
 }
 
