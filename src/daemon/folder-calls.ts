@@ -60,7 +60,7 @@ export function createFolderCalls({
       // The file can belong to other folders as well, such as one in a worktree that has a window of its own.
       tellSaved({ path, at });
       await saves.noted();
-      await engine.worktreeWork.predictConflicts();
+      engine.worktreeWork.folderChanged();
     },
     explainRequest: async ({ id }) => {
       const request = engine.requests.find((one) => one.id === id);

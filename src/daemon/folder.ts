@@ -136,6 +136,8 @@ export class DaemonFolder implements FolderService, Disposable {
         logger,
       }),
     );
+    // A worktree can have a window of its own.
+    this.parts.add(shared.saves.event(({ path }) => engine.worktreeWork.fileSaved(path)));
     this.feed = this.parts.add(
       new FolderFeed({ directory, engine, session, connecting, state, clock, logger }),
     );

@@ -54,6 +54,21 @@ export class Predictions implements Disposable {
     this.predictSoon();
   }
 
+  /** Processes a file that a user saved, which can be in a worktree. */
+  fileSaved(path: string): void {
+    for (const { record } of this.open()) {
+      if (!record.worktree || !isBelow(record.worktree.directory, path)) continue;
+      this.changed.add(record.id);
+      this.predictSoon();
+    }
+  }
+
+  /** Predicts again soon, because a user may have changed any file. Agents at work tell what they change. */
+  predictAll(): void {
+    for (const { record } of this.open()) if (!isActive(record)) this.changed.add(record.id);
+    this.predictSoon();
+  }
+
   /** Predicts again soon, because files of the folder may have changed. Does nothing if no task is concerned. */
   predictSoon(): void {
     if (this.end.signal.aborted || this.open().length === 0) return;
@@ -140,6 +155,10 @@ export class Predictions implements Disposable {
       }),
     };
   }
+}
+
+function isBelow(folder: string, path: string): boolean {
+  return path.startsWith(folder) && /^[\\/]/.test(path.slice(folder.length));
 }
 
 function hasChangedFiles(part: Part): boolean {

@@ -159,9 +159,19 @@ export class WorktreeWork {
     return this.parts.worktrees.setupOutput(this.find(taskID));
   }
 
-  /** See {@link Predictions.predictSoon}. */
+  /** See {@link Predictions.predictAll}. */
   async predictConflicts(): Promise<void> {
+    this.parts.predictions.predictAll();
+  }
+
+  /** See {@link Predictions.predictSoon}. */
+  folderChanged(): void {
     this.parts.predictions.predictSoon();
+  }
+
+  /** See {@link Predictions.fileSaved}. */
+  fileSaved(path: string): void {
+    this.parts.predictions.fileSaved(path);
   }
 
   async list(): Promise<readonly ListedWorktree[]> {

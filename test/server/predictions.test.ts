@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { IsolatedWork, Task } from "../../src/engine/task.ts";
 import {
   callTool,
@@ -110,6 +112,15 @@ describe("predicting conflicts", () => {
     await untilConflicts(task);
     model.release("end");
     await ended(window, task.id);
+    // In the worktree of an ended task, the user alone changes anything.
+    const directory = task.worktree?.directory ?? assert.fail("It has no worktree");
+    const inFolder = "zwei\ntwo\nthree\n";
+    repository.write("list.txt", inFolder);
+    await window.engine.worktreeWork.predictConflicts();
+    await untilConflicts(task, "folder: list.txt");
+    writeFileSync(join(directory, "list.txt"), inFolder);
+    await window.engine.worktreeWork.predictConflicts();
+    await untilConflicts(task);
   });
 
   it("[COL-1] a write of another task in the folder is taken into account", async () => {

@@ -108,6 +108,29 @@ describe("Predictions", () => {
     assert.equal(calls.length, 2);
   });
 
+  it("reads a worktree again in which the user saved a file, and those of ended tasks after other programs", async () => {
+    add("a");
+    add("ab", { status: "completed" });
+    await clock.advance(300);
+    calls[0]?.finish({});
+    for (const [act, changed] of [
+      [() => predictions.fileSaved("/trees/a/list.txt"), ["tree-a"]],
+      [() => predictions.predictSoon(), []],
+      [() => predictions.predictAll(), ["tree-ab"]],
+    ] as const) {
+      await clock.advance(100_000);
+      act();
+      await clock.advance(300);
+      assert.deepEqual(calls.at(-1)?.changed, changed);
+      calls.at(-1)?.finish({});
+    }
+    assert.equal(calls.length, 4);
+    await clock.advance(100_000);
+    predictions.fileSaved("/elsewhere/list.txt");
+    await clock.advance(300);
+    assert.equal(calls.length, 4);
+  });
+
   it("pauses between readings however often files change", async () => {
     add("a");
     await clock.advance(300);
