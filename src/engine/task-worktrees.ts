@@ -1,4 +1,4 @@
-import { messageOf, Refusal } from "./errors.ts";
+import { messageOf, Refusal, UserFacingError } from "./errors.ts";
 import { Emitter, type Disposable, type Event, logged } from "./event.ts";
 import type { EnginePorts, WorktreeChanges } from "./ports.ts";
 import type { Entry, TaskChange, TaskRegistry } from "./registry.ts";
@@ -106,7 +106,13 @@ export class TaskWorktrees implements Disposable {
     const { worktrees, settings, random } = this.ports;
     const { location, startFrom, include } = settings().isolation;
     const name = nameOf(description, random);
-    const made = await worktrees.make({ name, from, location, startFrom, include });
+    const made = await worktrees
+      .make({ name, from, location, startFrom, include })
+      .catch((error: unknown) => {
+        // What stands in the way only here, such as a file that can't be read, does so as any other obstacle.
+        if (!(error instanceof UserFacingError) || error instanceof Refusal) throw error;
+        throw new Refusal("no-worktree", error.text);
+      });
     return setsUp ? { ...made, setup: "pending" } : made;
   }
 

@@ -199,6 +199,12 @@ function reason(args: readonly string[], stderr: string): Text {
     return sentence(
       "The repository belongs to another user, so Git doesn't use it. Add it to safe.directory in your Git configuration, then try again.",
     );
+  const unreadable = /open\("(.+)"\): Permission denied/.exec(stderr)?.[1];
+  if (unreadable !== undefined)
+    return sentence(
+      "Git isn't allowed to read {0}. Make it readable or have Git ignore it, then try again.",
+      unreadable,
+    );
   if (/no space left on device/i.test(stderr))
     return sentence("There is no space left on the disk. Free some, then try again.");
   return sentence("Git failed (git {0}): {1}", nameOf(args), lastError(stderr));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { UserFacingError } from "../../../src/engine/errors.ts";
 import type { BringBackPlan, BroughtBack, PlannedFile } from "../../../src/engine/bring-back.ts";
 import type { LaunchInput } from "../../../src/engine/launcher.ts";
 import { ServerFailure, type Worktrees } from "../../../src/engine/ports.ts";
@@ -216,6 +217,9 @@ describe("Isolated tasks", () => {
       await change({ obstacle: async () => "There is no repository." });
       await assert.rejects(launch(), { code: "no-worktree", message: "There is no repository." });
       await launch({ isolation: "folder" });
+      const why = "Git isn't allowed to read a.db.";
+      await change({ obstacle: async () => undefined, make: () => Promise.reject(new UserFacingError(why)) });
+      await assert.rejects(launch(), { code: "no-worktree", message: why });
     });
 
     it("which is removed again if they can't be created", async () => {

@@ -6,6 +6,20 @@ import { withTemporaryIndex } from "../../../src/git/temporary-index.ts";
 import { tempDir } from "../../support/temp.ts";
 import { ARepository } from "./a-repository.ts";
 
+describe("A file that Git isn't allowed to read", () => {
+  it("is named with what to do about it", async () => {
+    const repository = new ARepository();
+    // A user who may read everything, such as in a container, doesn't get to see Git's own.
+    const alias = `!echo 'error: open("data/my db.log"): Permission denied' >&2; exit 128`;
+    repository.git("config", "alias.fails", alias);
+    await assert.rejects(git(repository.root, ["fails"]), {
+      name: "GitError",
+      message:
+        "Git isn't allowed to read data/my db.log. Make it readable or have Git ignore it, then try again.",
+    });
+  });
+});
+
 describe("A Git command of a process that runs for weeks", () => {
   it("runs after the folder of the process's program is gone, as after an update of the editor", async function () {
     // There, a folder can't be removed while a program in it is running.
