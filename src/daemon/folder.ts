@@ -344,6 +344,7 @@ export class DaemonFolder implements FolderService, Disposable {
           );
         },
         usedKey: () => this.state.serverKey,
+        permissions: this.state,
         events,
         clock,
         logger,

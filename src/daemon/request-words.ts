@@ -107,7 +107,10 @@ function permissionWords(request: PermissionRequest, folder: string, call: ToolC
       return {
         title: sentence("Run a Command"),
         icon: "terminal",
-        subject: withPlaces(text(metadata["command"]) ?? patterns.join(" && "), placeOf(call, folder)),
+        subject: withPlaces(
+          text(metadata["command"]) ?? patterns.join(" && "),
+          placeOf(request, call, folder),
+        ),
         wish: sentence("{0} asks to run: {1}"),
       };
     case "edit": {
@@ -136,7 +139,7 @@ function permissionWords(request: PermissionRequest, folder: string, call: ToolC
         subject:
           subject === undefined
             ? listed
-            : withPlaces(subject, [...unnamed(subject, patterns), ...placeOf(call, folder)]),
+            : withPlaces(subject, [...unnamed(subject, patterns), ...placeOf(request, call, folder)]),
       };
       // By OpenCode's defaults, this is the only time that it asks.
       if (call && filesToWrite(call.tool, call.input, folder).length > 0)
@@ -229,11 +232,16 @@ function unnamed(subject: string, patterns: readonly string[]): readonly string[
   });
 }
 
-/** Where a command runs, if that isn't the folder. */
-function placeOf(call: ToolCall | undefined, folder: string): readonly string[] {
+/** Where a command runs, if that isn't the folder, nor one that a pattern names. */
+function placeOf(
+  { patterns }: PermissionRequest,
+  call: ToolCall | undefined,
+  folder: string,
+): readonly string[] {
   const workdir = call?.tool === "bash" ? text(call.input["workdir"]) : undefined;
-  const place = workdir === undefined ? folder : resolve(folder, workdir);
-  return place === resolve(folder) ? [] : [relativePath(place, folder)];
+  const place = resolve(folder, workdir ?? "");
+  const isNamed = ["", ...patterns].some((one) => resolve(folder, one.replace(/\/\*$/, "")) === place);
+  return isNamed ? [] : [relativePath(place, folder)];
 }
 
 /** The files of a patch, each with where it goes. Undefined if none goes anywhere. */
@@ -261,17 +269,18 @@ function inputText(input: Facts): string {
  * them; it may be known only from the input of the tool call.
  */
 function subjectsOf(
-  { permission, patterns, metadata }: PermissionRequest,
+  request: PermissionRequest,
   folder: string,
   call: ToolCall | undefined,
 ): readonly string[] {
+  const { permission, patterns, metadata } = request;
   const command =
     text(metadata["command"]) ??
     (permission === "bash" ? text(call?.input["command"]) : undefined) ??
     (permission === "external_directory" ? text(metadata["filepath"]) : undefined);
   return [
     command ?? [],
-    placeOf(call, folder),
+    placeOf(request, call, folder),
     ...patterns
       .filter((pattern) => pattern !== "*" && !command?.includes(pattern))
       .map((pattern) => relativePath(pattern, folder)),

@@ -7,17 +7,33 @@ import { Emitter, type Disposable, type Event, logged } from "../engine/event.ts
 import type { Clock, Logger, TaskMemoryStore } from "../engine/ports.ts";
 import { withTombstone, type Tombstone } from "../engine/find-task.ts";
 import { sentence } from "../engine/sentence.ts";
-import type { UserSave } from "../engine/server-model.ts";
+import type { PermissionRequest, UserSave } from "../engine/server-model.ts";
 import type { TaskRecord } from "../engine/task.ts";
 import { folderSettings, keptTasks } from "../rpc/arguments.ts";
+import type { PermissionStore } from "../opencode/reported-permissions.ts";
 import { withoutPassword } from "../opencode/server-url.ts";
 import type { FolderSettings, KeptTasks } from "../rpc/contract.ts";
 import { ifPresent } from "../state/json-files.ts";
 import { writePrivateFile } from "../state/private-files.ts";
 
 const FILE_VERSION = 1;
+/** How many permissions are kept, and how long each may be as JSON, in characters: one can have a change of any size. */
+const PERMISSIONS = 100;
+const PERMISSION_LENGTH = 50_000;
 /** The delay before a failed write is repeated, in milliseconds. */
 export const RETRY_MS = 10_000;
+
+const permissionRequest = z.object({
+  type: z.literal("permission"),
+  id: z.string(),
+  sessionID: z.string(),
+  permission: z.string(),
+  patterns: z.array(z.string()),
+  always: z.array(z.string()),
+  metadata: z.record(z.string(), z.unknown()),
+  files: z.optional(z.array(z.object({ path: z.string(), movedTo: z.optional(z.string()) }))),
+  call: z.optional(z.object({ messageID: z.string(), callID: z.string() })),
+});
 
 const keptFile = z.extend(keptTasks, {
   v: z.literal(FILE_VERSION),
@@ -25,6 +41,7 @@ const keptFile = z.extend(keptTasks, {
   serverKey: z.catch(z.optional(z.string().check(z.regex(/^[0-9a-f]+$/))), undefined),
   settings: z.catch(z.optional(folderSettings), undefined),
   aloneMs: z.catch(z.optional(z.number()), undefined),
+  permissions: z.catch(z.optional(z.array(permissionRequest)), undefined),
   saves: z.catch(
     z.optional(z.array(z.object({ path: z.string(), start: z.number(), end: z.number() }))),
     undefined,
@@ -40,6 +57,8 @@ interface Kept extends KeptTasks {
   readonly settings?: FolderSettings | undefined;
   /** How long it has been open without a window, in milliseconds, if it is. */
   readonly aloneMs?: number | undefined;
+  /** The permissions that agents waited for, which the server may be unable to list. */
+  readonly permissions?: readonly PermissionRequest[] | undefined;
   /** What the user saved while agents were running, the latest last. */
   readonly saves?: readonly UserSave[] | undefined;
 }
@@ -52,7 +71,7 @@ interface Services {
 }
 
 /** The state of a folder that outlives the daemon, in a file of the private state folder. */
-export class StateFile implements TaskMemoryStore {
+export class StateFile implements TaskMemoryStore, PermissionStore {
   /** What remains to be written. Undefined if the file is up to date. */
   private unwritten: Kept | undefined;
   private writing: Promise<void> = Promise.resolve();
@@ -145,6 +164,17 @@ export class StateFile implements TaskMemoryStore {
 
   keepSaves(saves: readonly UserSave[]): void {
     this.keep({ ...this.kept, saves });
+  }
+
+  get permissions(): readonly PermissionRequest[] {
+    return this.kept.permissions ?? [];
+  }
+
+  keepPermissions(open: readonly PermissionRequest[]): void {
+    const permissions = open
+      .filter((one) => JSON.stringify(one).length <= PERMISSION_LENGTH)
+      .slice(-PERMISSIONS);
+    this.keep({ ...this.kept, permissions });
   }
 
   get settings(): FolderSettings | undefined {

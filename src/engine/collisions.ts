@@ -69,7 +69,7 @@ export class Collisions {
   beginWrite(sessionID: string, paths: readonly string[]): void {
     if (this.settings().collisions === "block" && this.taskOf(sessionID))
       for (const path of paths) {
-        const write = this.unseenWrite(sessionID, path);
+        const write = this.unseenWrites(sessionID, path).at(-1);
         if (write) throw stale(path, this.taskOf(write.by)?.record.description, write.isDone);
       }
     for (const path of paths) this.wrote(sessionID, path, false);
@@ -82,28 +82,28 @@ export class Collisions {
   requireUnchanged({ sessionID, files = [] }: PermissionRequest): void {
     if (this.settings().collisions !== "block" || !this.taskOf(sessionID)) return;
     const paths = files.flatMap(({ path, movedTo }) => [path, movedTo ?? []].flat());
-    for (const path of paths)
-      if (this.unseenWrite(sessionID, path)?.isDone)
-        throw new Refusal(
-          "stale-file",
-          sentence(
-            "{0} was changed after this was asked. Reject the request with a message, so that the agent reads the file again.",
-            path,
-          ),
-        );
+    const changed = paths.find((path) => this.unseenWrites(sessionID, path).some(({ isDone }) => isDone));
+    if (changed !== undefined)
+      throw new Refusal(
+        "stale-file",
+        sentence(
+          "{0} was changed after this was asked, which allowing it would undo. Reject it; with a message, the agent reads the file again.",
+          changed,
+        ),
+      );
   }
 
-  /** Who last wrote the file after this session had read it, or announced that. */
-  private unseenWrite(
+  /** Who wrote the file after this session had read it, or announced that, the last one last. */
+  private unseenWrites(
     sessionID: string,
     path: string,
-  ): { readonly by: string; readonly isDone: boolean } | undefined {
+  ): readonly { readonly by: string; readonly isDone: boolean }[] {
     const { since, reads } = this.access(sessionID);
     const key = this.keyOf(path);
     const seen = reads.get(key) ?? since;
-    const writes = [...(this.writers.get(key) ?? [])];
-    const last = writes.findLast(([id, { at }]) => id !== sessionID && at > seen);
-    return last && { by: last[0], isDone: (last[1].doneAt ?? 0) > seen };
+    return [...(this.writers.get(key) ?? [])]
+      .filter(([id, { at }]) => id !== sessionID && at > seen)
+      .map(([by, { doneAt = 0 }]) => ({ by, isDone: doneAt > seen }));
   }
 
   /** Marks the task that changed these files with the tasks that changed them before, if both ran at the same time. */

@@ -306,8 +306,13 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
         ? new ServerFailure("answer", "not-found", sentence("This request is no longer waiting."))
         : new ServerFailure("answer", "unreachable", sentence("OpenCode isn't connected yet. Try again."));
     this.requireAnswerable(request, answer);
-    await this.ports.server.answer(request, answer);
-    this.parts.synchronizer.accept({ type: "request-closed", sessionID, requestID });
+    const close = (): void =>
+      this.parts.synchronizer.accept({ type: "request-closed", sessionID, requestID });
+    await this.ports.server.answer(request, answer).catch((error: unknown) => {
+      if (error instanceof ServerFailure && error.reason === "not-found") close();
+      throw error;
+    });
+    close();
   }
 
   /** See {@link Collisions.beginWrite}. */
@@ -321,10 +326,14 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
 
   private requireAnswerable(request: PendingRequest, answer: RequestAnswer): void {
     if (request.type !== "permission" || answer.type !== "permission") return;
-    if (answer.reply !== "reject") return this.parts.collisions.requireUnchanged(request);
-    const isOther = ({ id, type, sessionID }: PendingRequest): boolean =>
-      id !== request.id && type === "permission" && sessionID === request.sessionID;
-    if (answer.message && this.requests.some(isOther))
+    const others = this.requests
+      .filter((one) => one.type === "permission")
+      .filter(({ id, sessionID }) => id !== request.id && sessionID === request.sessionID);
+    if (answer.reply !== "reject") {
+      this.parts.collisions.requireUnchanged(request);
+      // It allows whatever else the session asks for of this kind.
+      if (answer.reply === "always") for (const one of others) this.parts.collisions.requireUnchanged(one);
+    } else if (answer.message && others.length > 0)
       throw new Refusal(
         "wrong-status",
         sentence(

@@ -307,7 +307,7 @@ export interface PermissionRequest {
   readonly always: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The files that it asks to change, by absolute paths, if the server names them. */
-  readonly files?: readonly RequestedChange[];
+  readonly files?: readonly RequestedChange[] | undefined;
   /** The tool call that makes the request. */
   readonly call?: { readonly messageID: string; readonly callID: string } | undefined;
 }

@@ -80,7 +80,8 @@ export async function markedFiles(
   }: { readonly from: string; readonly to: string; readonly start?: string },
   signal: AbortSignal | undefined,
 ): Promise<string[]> {
-  const changed = ["-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", `-G${start}`];
+  // Attributes can exclude a file from what is shown as a difference, but not from merging.
+  const changed = ["-r", "-z", "--text", "--no-renames", "--name-only", "--diff-filter=d", `-G${start}`];
   const touched = parts(await git(root, ["diff-tree", ...changed, from, to, "--"], { signal }));
   // In some of them, markers may only have been removed.
   const grep = ["--literal-pathspecs", "grep", "--no-color", "-zlE", "-e", start, to];

@@ -37,7 +37,7 @@ import {
   replayRequest,
 } from "./requests.ts";
 import * as schemas from "./schemas.ts";
-import { ReportedPermissions } from "./reported-permissions.ts";
+import { ReportedPermissions, type PermissionStore } from "./reported-permissions.ts";
 import { SessionDirectories } from "./session-directories.ts";
 import { SharedReads } from "./shared-reads.ts";
 
@@ -60,8 +60,9 @@ export class OpenCodeAgentServer implements AgentServer {
     /** The timeout of calls in milliseconds. Defaults to one minute. */
     private readonly callTimeoutMs?: () => number | undefined,
     private readonly directories = new SessionDirectories(),
+    permissions?: PermissionStore,
   ) {
-    this.reportedPermissions = new ReportedPermissions(onEvent);
+    this.reportedPermissions = new ReportedPermissions(onEvent, permissions);
   }
 
   async createSession({ directory, ...session }: NewSession): Promise<Session> {

@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises";
-import { basename, normalize } from "node:path";
+import { normalize } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fewAtOnce } from "../engine/few-at-once.ts";
 import { ServerFailure } from "../engine/ports.ts";
@@ -25,7 +25,7 @@ import { SUBAGENT_TOOL } from "./schemas.ts";
 
 /** How many messages of another session are read at first to find simultaneous changes, and the factor if they are too few. */
 const OTHERS_MESSAGES = 200;
-const MORE_MESSAGES = 4;
+const MORE_MESSAGES = 8;
 /** How many other sessions are read at a time: a folder can have hundreds, and complete messages are large. */
 const OTHERS_AT_ONCE = 4;
 
@@ -174,20 +174,25 @@ function filesIn(turns: readonly TurnSteps[], others: readonly FileStep[]): Map<
  */
 async function existingBefore(files: ReadonlyMap<string, ChangingFile>): Promise<readonly ChangingFile[]> {
   const all = [...files.values()];
-  const isMovedTo = ({ path, after }: ChangingFile): boolean =>
-    all.some(
-      (one) =>
-        one.after.kind === "absent" &&
-        (basename(one.path) === basename(path) || isSameText(one.before, after)),
-    );
-  const created = all.filter((file) => file.before.kind === "absent" && !isMovedTo(file));
-  const old = await Promise.all(
-    created.map(async (file) => {
-      const made = await lstat(file.path).catch(() => undefined);
-      return made !== undefined && made.birthtimeMs < file.start - CLOCKS_MS;
+  const deleted = all.filter(({ after }) => after.kind === "absent");
+  const found = await Promise.all(
+    all.map(async (file) => {
+      if (file.before.kind !== "absent") return [];
+      // Some file systems don't know when a file was made.
+      const { birthtimeMs = 0 } = (await lstat(file.path).catch(() => undefined)) ?? {};
+      const isOld = birthtimeMs > 0 && birthtimeMs < file.start - CLOCKS_MS;
+      // What a command has moved is as old as before.
+      return isOld && !deleted.some(({ before }) => isAlike(before, file.after)) ? [file] : [];
     }),
   );
-  return created.filter((_, index) => old[index]);
+  return found.flat();
+}
+
+/** Whether at least half of the lines of one text are in the other. */
+function isAlike(one: FileContent, other: FileContent): boolean {
+  if (one.kind !== "text" || other.kind !== "text") return one.kind === other.kind;
+  const [lines, others] = [one.text.split("\n"), new Set(other.text.split("\n"))];
+  return 2 * lines.filter((line) => others.has(line)).length >= lines.length;
 }
 
 function overlap(one: Span, other: Span): boolean {
@@ -336,28 +341,16 @@ async function stepsOfOthers(
     (session) =>
       ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),
   );
-  const read = async (session: Session): Promise<readonly OtherStep[]> => {
-    const { id, created } = session;
-    const steps = await source
-      .newest(id, created > end ? Number.POSITIVE_INFINITY : start)
-      .then(stepsOf, (error: unknown) => (isGone(error) ? [] : [anything(session, busy.has(id))]));
-    return steps.map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
+  const read = async ({ id, created }: Session): Promise<readonly OtherStep[]> => {
+    const from = created > end ? Number.POSITIVE_INFINITY : start;
+    const turns = await source.newest(id, from).catch((error: unknown) => {
+      // What a deleted session did stays unknown. What any other did must not count as nothing.
+      if (error instanceof ServerFailure && error.reason === "not-found") return [];
+      throw error;
+    });
+    return stepsOf(turns).map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
   };
   return (await fewAtOnce(others, read, OTHERS_AT_ONCE)).flat();
-}
-
-/** What a session that can't be read may have done. */
-function anything({ created, updated }: Session, isBusy: boolean): FileStep {
-  return {
-    start: created,
-    end: isBusy ? Number.POSITIVE_INFINITY : updated,
-    commands: ["unknown"],
-    ...{ writes: [], patched: new Set(), guesses: [], hasSnapshot: false, isInSnapshot: false },
-  };
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof ServerFailure && error.reason === "not-found";
 }
 
 function isSameText(one: FileContent, other: FileContent): boolean {

@@ -17,6 +17,7 @@ import { createEventDecoder } from "./events.ts";
 import { failures } from "./failures.ts";
 import { Link } from "./link.ts";
 import { findOpenCode, type FoundOpenCode } from "./locate.ts";
+import type { PermissionStore } from "./reported-permissions.ts";
 import type { OwnServers, Wanted } from "./own-servers.ts";
 import { DATABASE, type Environment, type ServerProgram } from "./server-program.ts";
 import type { ServerEvents } from "./server-events.ts";
@@ -56,6 +57,7 @@ export interface ConnectionOptions {
   readonly env: Environment;
   /** Adapts the environment for a server that is being started. Defaults to no change. */
   readonly serverEnv?: ((env: Environment) => Promise<Environment>) | undefined;
+  readonly permissions?: PermissionStore | undefined;
   /** See {@link Wanted.usedKey}. Read again at each search. */
   readonly usedKey?: (() => string | undefined) | undefined;
   /** The timeout of calls in milliseconds. Defaults to one minute. */
@@ -112,6 +114,7 @@ export class OpenCodeConnection implements Disposable {
       this.events.event,
       options.callTimeoutMs,
       this.directories,
+      options.permissions,
     );
   }
 

@@ -49,8 +49,11 @@ export function filesToChange({
 }: Pick<PermissionRequest, "permission" | "metadata">): NonNullable<PermissionRequest["files"]> {
   if (permission !== "edit") return [];
   const { files, filepath } = tryParse(changesMetadata, metadata) ?? {};
-  if (files) return files.map(({ filePath, movePath }) => ({ path: filePath, movedTo: movePath }));
-  return filepath !== undefined && isAbsolute(filepath) ? [{ path: filepath }] : [];
+  if (!files) return filepath !== undefined && isAbsolute(filepath) ? [{ path: normalize(filepath) }] : [];
+  return files.map(({ filePath, movePath }) => ({
+    path: normalize(filePath),
+    ...(movePath !== undefined && { movedTo: normalize(movePath) }),
+  }));
 }
 
 function absolute(path: string, directory: string): string {

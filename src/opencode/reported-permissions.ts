@@ -1,14 +1,25 @@
 import type { Event } from "../engine/event.ts";
+import { isSame } from "../engine/same.ts";
 import { isIdle, type PermissionRequest, type ServerEvent } from "../engine/server-model.ts";
+
+/** Where open permissions outlive this process. */
+export interface PermissionStore {
+  readonly permissions: readonly PermissionRequest[];
+  keepPermissions(open: readonly PermissionRequest[]): void;
+}
 
 /** The open permissions according to events, for when the server cannot list them. */
 export class ReportedPermissions {
-  private readonly open = new Map<string, PermissionRequest>();
+  private readonly open: Map<string, PermissionRequest>;
   /** For each list being read: the permissions, and the sessions without a turn, that events told of meanwhile. */
   private readonly readings = new Set<Set<string>>();
 
-  constructor(onEvent: Event<ServerEvent>) {
-    onEvent((event) => this.accept(event));
+  constructor(
+    onEvent: Event<ServerEvent>,
+    private readonly store?: PermissionStore,
+  ) {
+    this.open = new Map(store?.permissions.map((request) => [request.id, request]));
+    onEvent((event) => this.keep(() => this.accept(event)));
   }
 
   all(): readonly PermissionRequest[] {
@@ -24,13 +35,21 @@ export class ReportedPermissions {
     this.readings.add(told);
     try {
       const listed = await reading;
-      for (const { id, sessionID } of this.all())
-        if (isListed(sessionID) && !told.has(id)) this.open.delete(id);
-      for (const request of listed)
-        if (!told.has(request.id) && !told.has(request.sessionID)) this.open.set(request.id, request);
+      this.keep(() => {
+        for (const { id, sessionID } of this.all())
+          if (isListed(sessionID) && !told.has(id)) this.open.delete(id);
+        for (const request of listed)
+          if (!told.has(request.id) && !told.has(request.sessionID)) this.open.set(request.id, request);
+      });
     } finally {
       this.readings.delete(told);
     }
+  }
+
+  private keep(change: () => void): void {
+    const before = [...this.open.keys()];
+    change();
+    if (!isSame(before, [...this.open.keys()])) this.store?.keepPermissions(this.all());
   }
 
   private accept(event: ServerEvent): void {

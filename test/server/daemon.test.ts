@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { LaunchInput } from "../../src/engine/launcher.ts";
+import type { MirroredRequest } from "../../src/engine/folder-changes.ts";
 import { sentence } from "../../src/engine/sentence.ts";
 import { INTERRUPTED_ERROR, type Task } from "../../src/engine/task.ts";
 import { reopenFolder } from "../../src/plugin/reopen-folder.ts";
@@ -144,6 +145,29 @@ describe("the daemon", function () {
     );
     assert.equal(desk.server()?.pid, server?.pid);
     await told(2, window);
+  });
+
+  it("[BKG-4] killed while OpenCode can't list the permissions of a folder, knows what its agents wait for", async () => {
+    const directory = realpathSync(tempDir("asks"));
+    writeFileSync(join(directory, "opencode.json"), JSON.stringify({ permission: { glob: "ask" } }));
+    const { folder } = await open({}, { directory });
+    // OpenCode refuses to list a search without a path, and with it all others.
+    const tools = [{ name: "glob", args: { pattern: "*.ts" } }];
+    const { id } = await folder.calls.launch(input({ tools }, { text: "Found." }));
+    const requests: MirroredRequest[] = [];
+    folder.onDidChange((changes) => {
+      for (const change of changes)
+        if (change.type === "requests") requests.splice(0, Infinity, ...change.requests);
+    });
+    const isWaiting = () => folder.tasks.get(id)?.progress?.phase === "needs-permission";
+    await until("the request", isWaiting);
+    const daemon = desk.daemonPid() ?? assert.fail();
+    process.kill(daemon, "SIGKILL");
+    await until("the next daemon", () => ![undefined, daemon].includes(desk.daemonPid()));
+    await until("the connection", () => folder.connection() === "connected", 30_000);
+    const request = await until("the request again", () => isWaiting() && requests[0]);
+    await folder.calls.answer(request, { type: "permission", reply: "once" });
+    assert.equal((await end(folder, id)).status, "completed");
   });
 
   it("[BKG-4] killed after settings changed that a new server would get, keeps the same server until it disconnects", async () => {

@@ -145,6 +145,13 @@ describe("a request in words", () => {
       }
     });
 
+    it("a command outside the folder says that once", () => {
+      const request = permission("external_directory", { command: "npm test" }, ["/out/*"]);
+      const words = inCall(request, { tool: "bash", input: { command: "npm test", workdir: "/out" } });
+      assert.equal(told(words), "W asks to access files outside the folder: npm test (/out/*)");
+      assert.deepEqual(words.subjects, ["npm test", "/out/*"]);
+    });
+
     it("a change of a file outside the folder is shown as that, with what is written", () => {
       const path = "/home/me/.bashrc";
       const request = permission("external_directory", { filepath: path, parentDir: "/home/me" }, [

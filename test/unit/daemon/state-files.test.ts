@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { RETRY_MS, StateFile } from "../../../src/daemon/state-files.ts";
 import { UserFacingError } from "../../../src/engine/errors.ts";
 import type { Tombstone } from "../../../src/engine/find-task.ts";
+import type { PermissionRequest } from "../../../src/engine/server-model.ts";
 import type { TaskRecord } from "../../../src/engine/task.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
@@ -41,6 +42,22 @@ describe("what the daemon keeps of a folder", () => {
   };
   const open = (directory = "/work"): Promise<StateFile> =>
     StateFile.open(directory, { stateFolder: folder, clock, logger });
+
+  it("includes the permissions that agents wait for, but none with a change of any size", async () => {
+    const request = (id: string, diff: string): PermissionRequest => ({
+      ...{ type: "permission", id, sessionID: "ses_1", permission: "edit", patterns: ["*"], always: [] },
+      metadata: { diff },
+      files: [{ path: "/work/a.ts", movedTo: "/work/b.ts" }],
+      call: { messageID: "msg_1", callID: "call_1" },
+    });
+    const state = await open();
+    assert.deepEqual(state.permissions, []);
+    const small = request("per_1", "+a");
+    state.keepPermissions([small, request("per_2", "+a".repeat(50_000))]);
+    await state.close();
+    assert.deepEqual((await open()).permissions, [small]);
+    assert.deepEqual(warnings, []);
+  });
 
   it("is kept per folder in a file that only this user can read", async () => {
     const state = await open();

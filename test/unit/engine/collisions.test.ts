@@ -86,8 +86,12 @@ describe("Collisions", () => {
     // What is only announced may be waiting, too.
     allow("ses_a")();
     wrote("ses_user");
-    const told = /^\/work\/list\.txt was changed after this was asked\. Reject the request with a message/;
+    const told = /^\/work\/list\.txt was changed after this was asked, .* with a message, the agent reads/;
     assert.throws(allow("ses_a"), { name: "Refusal", code: "stale-file", message: told });
+    // Whoever announces a write after that.
+    read("ses_c");
+    begin("ses_c");
+    assert.throws(allow("ses_a"), { code: "stale-file" });
     assert.throws(allow("ses_below_a"), { code: "stale-file" });
     wrote("ses_a");
     allow("ses_user")();

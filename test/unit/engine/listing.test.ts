@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ServerFailure } from "../../../src/engine/ports.ts";
 import { ManualClock, settled } from "../../support/manual-clock.ts";
 import { MemoryServer } from "../../support/memory-server.ts";
 import { type MemoryWindow, openWindow } from "../../support/memory-window.ts";
@@ -170,6 +171,15 @@ describe("What a folder knows of its tasks", () => {
     await engine.answer(second, { type: "permission", reply: "once" });
     await engine.answer(first, rejection);
     assert.deepEqual(engine.pendingRequests(one), []);
+  });
+
+  it("knows a request as answered that the server no longer has", async () => {
+    const id = await launch();
+    const request = server.ask(id);
+    server.answer = () => Promise.reject(new ServerFailure("answer", "not-found", "It is gone."));
+    const answering = window.engine.answer(request, { type: "permission", reply: "once" });
+    await assert.rejects(answering, { reason: "not-found" });
+    assert.deepEqual(window.engine.requests, []);
   });
 
   it("gives the call that made a request, once its input is known", async () => {

@@ -353,6 +353,19 @@ describe("Bringing back", () => {
     assert.deepEqual(filesOf(repository.root), filesOf(worktree));
   });
 
+  it("knows of conflict markers also where attributes exclude a file from what is shown as a difference", async () => {
+    const { repository, worktree, plan } = await workOn(
+      new ARepository().commit({ ".gitattributes": "*.json -diff\n", "lock.json": LINES }),
+    );
+    writeFiles(worktree, { "lock.json": LINES.replace("two", "AGENT") });
+    repository.write({ "lock.json": LINES.replace("two", "MINE") });
+    const { files } = await plan();
+    assert.deepEqual(
+      files.map(({ path, conflict, hasMarkers }) => [path, conflict, hasMarkers]),
+      [["lock.json", "content", true]],
+    );
+  });
+
   it("names more conflicts than a command line has room for", async () => {
     const folder = Array.from({ length: 5 }, () => "f".repeat(200)).join("/");
     const all = (text: string) =>

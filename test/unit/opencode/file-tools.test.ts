@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ToolState } from "../../../src/engine/server-model.ts";
-import { filesToWrite, fileUse } from "../../../src/opencode/file-tools.ts";
+import { filesToChange, filesToWrite, fileUse } from "../../../src/opencode/file-tools.ts";
 
 describe("the files that OpenCode's tools name", () => {
   const completed = (input: Readonly<Record<string, unknown>>): ToolState => ({
@@ -10,6 +10,22 @@ describe("the files that OpenCode's tools name", () => {
     title: "",
     start: 1,
     end: 2,
+  });
+
+  it("are named by requests to change them, in the form in which they are compared", () => {
+    const named = (permission: string, metadata: Record<string, unknown>) =>
+      filesToChange({ permission, metadata });
+    assert.deepEqual(named("edit", { filepath: "/work/./a.ts", diff: "" }), [{ path: "/work/a.ts" }]);
+    const files = [
+      { filePath: "/work//a.ts", type: "move", movePath: "/work/x/../b.ts" },
+      { filePath: "/c.ts" },
+    ];
+    assert.deepEqual(named("edit", { filepath: "a.ts, c.ts", files }), [
+      { path: "/work/a.ts", movedTo: "/work/b.ts" },
+      { path: "/c.ts" },
+    ]);
+    assert.deepEqual(named("edit", { filepath: "a.ts" }), []);
+    assert.deepEqual(named("external_directory", { filepath: "/etc/a.ts" }), []);
   });
 
   it("are those of edit and write, as absolute and normalized paths", () => {

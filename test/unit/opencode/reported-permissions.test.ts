@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { PermissionRequest, ServerEvent } from "../../../src/engine/server-model.ts";
-import { ReportedPermissions } from "../../../src/opencode/reported-permissions.ts";
+import { ReportedPermissions, type PermissionStore } from "../../../src/opencode/reported-permissions.ts";
 import { settled } from "../../support/manual-clock.ts";
 
 describe("The permissions that events report", () => {
@@ -56,6 +56,25 @@ describe("The permissions that events report", () => {
       events.fire({ type: "session-status", sessionID: "ses_1", status: { type: "idle" } }),
     );
     assert.deepEqual(ids(), []);
+  });
+
+  it("outlive the process, as the next one may be unable to list them", async () => {
+    const kept: (readonly string[])[] = [];
+    const store = (...permissions: readonly PermissionRequest[]): PermissionStore => ({
+      permissions,
+      keepPermissions: (open) => void kept.push(open.map(({ id }) => id)),
+    });
+    reported = new ReportedPermissions(events.event, store(request("per_0")));
+    ask("per_1");
+    ask("per_1");
+    close("per_0");
+    close("per_0");
+    assert.deepEqual(kept, [["per_0", "per_1"], ["per_1"]]);
+    reported = new ReportedPermissions(events.event, store(request("per_1")));
+    await assert.rejects(reported.replace(Promise.reject(new Error("400")), () => true));
+    assert.deepEqual(ids(), ["per_1"]);
+    await read([], () => undefined);
+    assert.deepEqual([ids(), kept.at(-1)], [[], []]);
   });
 
   it("stay as they are if the list can't be read", async () => {
