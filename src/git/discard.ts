@@ -26,7 +26,7 @@ export async function discard(options: {
   const { commit } = await stateOf(repository, ours, signal);
   const ref = refs.discarded(ours.name, new Date());
   await git(repository.root, ["update-ref", ref, commit], { signal });
-  await takeAway(repository, ours, signal);
+  await takeAway(folder, repository, ours, signal);
   return { ref, commit };
 }
 

@@ -120,26 +120,28 @@ export async function removeWorktree(options: {
         name,
       ),
     );
-  await takeAway(repository, ours, signal);
+  await takeAway(folder, repository, ours, signal);
   return kept;
 }
 
-/** Deletes a worktree whose state is kept. If the process is killed, the next one completes it. */
+/**
+ * Deletes a worktree whose state is kept. If the process is killed, the next one completes it.
+ * @param folder the one for which it was made: it stays, and Git may be set to refuse commands in the repository itself
+ */
 export async function takeAway(
+  folder: string,
   repository: Repository,
   ours: OurWorktree,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  // The caller may have found the repository from the worktree, which is gone at the end.
-  const directory = repository.commonDirectory;
   const mark = refs.changing(ours.name);
-  const base = await commitOf(directory, refs.base(ours.name), signal);
+  const base = await commitOf(folder, refs.base(ours.name), signal);
   // Not cancelled from here on: a mark that is left behind would remove a worktree that is still used.
-  if (base !== undefined) await updateRefs(directory, { set: { [mark]: base } });
+  if (base !== undefined) await updateRefs(folder, { set: { [mark]: base } });
   try {
     await deleteWorktree(ours, repository);
   } finally {
-    if (base !== undefined) await updateRefs(directory, { remove: [mark] });
+    if (base !== undefined) await updateRefs(folder, { remove: [mark] });
   }
 }
 

@@ -8,6 +8,7 @@ import { makeWorktree, remakeWorktree } from "../../../src/git/make-worktree.ts"
 import { predict, worktreeState, type TreeState } from "../../../src/git/predict.ts";
 import { removeWorktree } from "../../../src/git/remove-worktree.ts";
 import { snapshot } from "../../../src/git/snapshot.ts";
+import { tempDir } from "../../support/temp.ts";
 import { silentLogger } from "../rpc/fake-host.ts";
 import { ARepository, dirtyRepository, filesOf, gitIn, stopInMerge, writeFiles } from "./a-repository.ts";
 
@@ -35,6 +36,24 @@ describe("A discarded worktree", () => {
     assert.deepEqual([gitIn(root, "rev-parse", "HEAD"), filesOf(root)], [head, files]);
     assert.deepEqual(references(repository), ["refs/asyncagents/work/base", "refs/asyncagents/work/head"]);
     assert.deepEqual(repository.state(), before);
+  });
+
+  it("is gone also where the user has Git refuse commands in the repository itself", async () => {
+    const repository = new ARepository().commit({ "a.txt": LINES });
+    const made = (name: string) => makeWorktree({ directory: repository.root, name, from });
+    const [discarded, removed] = [await made("first"), await made("second")];
+    const settings = join(tempDir("settings"), "gitconfig");
+    writeFileSync(settings, "[safe]\n\tbareRepository = explicit\n");
+    const { GIT_CONFIG_GLOBAL } = process.env;
+    process.env.GIT_CONFIG_GLOBAL = settings;
+    try {
+      await discard({ folder: repository.root, directory: discarded.root });
+      await removeWorktree({ folder: repository.root, name: removed.name });
+    } finally {
+      if (GIT_CONFIG_GLOBAL === undefined) delete process.env.GIT_CONFIG_GLOBAL;
+      else process.env.GIT_CONFIG_GLOBAL = GIT_CONFIG_GLOBAL;
+    }
+    assert.deepEqual(await listWorktrees(repository.root), []);
   });
 
   it("is left alone, with any other, if it leads to that of another task", async () => {
