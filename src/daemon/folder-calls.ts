@@ -1,5 +1,6 @@
 import type { ActiveSession } from "../engine/active-session.ts";
 import type { TaskEngine } from "../engine/engine.ts";
+import { checkedOut } from "../git/checked-out.ts";
 import { FormerModes } from "../git/former-modes.ts";
 import type { OpenCodeConnection } from "../opencode/connection.ts";
 import type { PluginConfig } from "../opencode/plugin-config.ts";
@@ -70,7 +71,10 @@ export function createFolderCalls({
       return isKnown ? inWords(request, folderOf(request.sessionID), call) : undefined;
     },
     planRevert: (id, change, file) =>
-      planRevert(engine, id, change, file, (path) => formerModes.of(folderOf(id), path)),
+      planRevert(engine, id, change, file, {
+        formerMode: (path) => formerModes.of(folderOf(id), path),
+        checkedOut: (path, text) => checkedOut(directory, folderOf(id), path, text),
+      }),
     ensureSession: () => session.ensure(),
 
     join: () => connecting.join(),

@@ -1,6 +1,6 @@
 import type { TaskEngine } from "../engine/engine.ts";
 import { sentence, type Sentence } from "../engine/sentence.ts";
-import type { FileChange } from "../engine/server-model.ts";
+import type { FileChange, FileContent } from "../engine/server-model.ts";
 import { isRunning } from "../engine/subagent.ts";
 import type { FoundFile, PresentText, RefusalReason, RevertPlan } from "../rpc/revert-plan.ts";
 import { takeBack } from "./take-back.ts";
@@ -9,20 +9,31 @@ import { takeBack } from "./take-back.ts";
 const EXECUTABLE = "100755";
 const LINK = "120000";
 
+const LFS_POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\//;
+/** The byte order mark, with which a text in UTF-8 may begin. */
+const MARK = "\u{feff}";
+
 /**
  * Plans the revert of one file that a task changed. A plan never loses what anyone else did to the file.
  * @param formerMode the mode that Git knows of the missing file at a path
+ * @param checkedOut a text of the file that Git has stored, as it is on the disk
  */
 export async function planRevert(
   engine: Pick<TaskEngine, "child" | "session" | "descendantsOf">,
   taskID: string,
   change: FileChange,
   { name, present }: FoundFile,
-  formerMode: (path: string) => Promise<string | undefined>,
+  {
+    formerMode,
+    checkedOut,
+  }: {
+    readonly formerMode: (path: string) => Promise<string | undefined>;
+    readonly checkedOut: (path: string, text: string) => Promise<FileContent>;
+  },
 ): Promise<RevertPlan> {
   const family = [taskID, ...engine.descendantsOf(taskID).map(({ id }) => id)];
   const isTaskRunning = family.flatMap((id) => engine.child(id) ?? []).some(isRunning);
-  const plan = planOf(change, present, isTaskRunning);
+  const plan = planOf(await onDisk(change, present, checkedOut), present, isTaskRunning);
   if (typeof plan !== "string") {
     if (plan.kind !== "write" || present.kind !== "absent") return plan;
     const mode = await formerMode(change.path);
@@ -33,6 +44,27 @@ export async function planRevert(
     (id) => engine.child(id)?.description ?? engine.session(id)?.title ?? id,
   );
   return { kind: "refused", reason: plan, why: explain(plan, name, workers) };
+}
+
+/**
+ * The change with the contents that the file has on the disk. Snapshots have what Git stores: line feeds alone where Git
+ * checks out others, the pointers of Git LFS, and no byte order mark.
+ */
+async function onDisk(
+  change: FileChange,
+  present: PresentText,
+  checkedOut: (path: string, text: string) => Promise<FileContent>,
+): Promise<FileChange> {
+  const text = present.kind === "file" ? (present.text ?? "") : "";
+  const formed = async (content: FileContent): Promise<FileContent> => {
+    if (content.kind !== "text") return content;
+    const isStored =
+      LFS_POINTER.test(content.text) || (text.includes("\r\n") && !content.text.includes("\r\n"));
+    const found = isStored ? await checkedOut(change.path, content.text) : content;
+    const lacksMark = text.startsWith(MARK) && found.kind === "text" && !found.text.startsWith(MARK);
+    return lacksMark ? { kind: "text", text: MARK + found.text } : found;
+  };
+  return { ...change, before: await formed(change.before), after: await formed(change.after) };
 }
 
 /** The plan, or why the change isn't reverted. */

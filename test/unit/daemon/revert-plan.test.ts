@@ -116,6 +116,42 @@ describe("the plan for reverting a file", () => {
     );
   });
 
+  /** As Git would with line endings of Windows, and with one file in Git LFS that can be had. */
+  const checkedOut = async (_path: string, stored: string): Promise<FileContent> => {
+    if (!stored.startsWith("version")) return text(stored.replaceAll("\n", "\r\n"));
+    return stored.includes("oid 1") ? { kind: "binary" } : { kind: "unknown" };
+  };
+
+  describe("of a file that is other than Git stores it", () => {
+    const write = async (of: FileChange, present: PresentText): Promise<string> => {
+      const engine = { child: () => undefined, session: () => undefined, descendantsOf: () => [] };
+      const parts = { formerMode: async () => undefined, checkedOut };
+      const plan = await planRevert(engine, "top", of, { name: "file.txt", present }, parts);
+      return plan.kind === "write" ? plan.text : plan.kind === "refused" ? plan.reason : plan.kind;
+    };
+
+    it("keeps the line endings that Git checks out, also of lines that the user changed since", async () => {
+      const of = change(text("one\ntwo\nthree\nfour\n"), text("one\r\nTWO\r\nthree\r\nfour\r\n"));
+      assert.equal(
+        await write(of, file("one\r\nTWO\r\nthree\r\nfour\r\n")),
+        "one\r\ntwo\r\nthree\r\nfour\r\n",
+      );
+      assert.equal(await write(of, file("one\r\nTWO\r\nthree\r\n4\r\n")), "one\r\ntwo\r\nthree\r\n4\r\n");
+      assert.equal(await write(edited, file("one\nTWO\nthree\n")), "one\ntwo\nthree\n");
+    });
+
+    it("keeps the byte order mark, which snapshots leave out", async () => {
+      assert.equal(await write(edited, file("\u{feff}one\nTWO\nthree\n")), "\u{feff}one\ntwo\nthree\n");
+      assert.equal(await write(change(absent, text("new\n")), file("\u{feff}new\n")), "delete");
+    });
+
+    it("writes no pointer of Git LFS in place of a deleted file", async () => {
+      const pointer = (oid: number) => text(`version https://git-lfs.github.com/spec/v1\noid ${oid}\n`);
+      assert.equal(await write(change(pointer(1), absent), gone), "binary");
+      assert.equal(await write(change(pointer(2), absent), gone), "no-snapshot");
+    });
+  });
+
   /** The plan for a task with a subtask, or the reason and the sentence of a refusal. */
   async function planned(
     of: FileChange,
@@ -131,7 +167,8 @@ describe("the plan for reverting a file", () => {
     const descendantsOf = () => [{ id: "sub" }];
     const engine = { child, session, descendantsOf } as unknown as Parameters<typeof planRevert>[0];
     const formerMode = async (): Promise<string | undefined> => mode;
-    const plan = await planRevert(engine, "top", of, { name: "src/file.txt", present }, formerMode);
+    const found = { name: "src/file.txt", present };
+    const plan = await planRevert(engine, "top", of, found, { formerMode, checkedOut });
     if (plan.kind === "refused") return `${plan.reason} ${english(plan.why)}`;
     return plan.kind === "write" && plan.mode !== undefined ? `write ${plan.mode.toString(8)}` : plan.kind;
   }
