@@ -2,7 +2,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import type { BringBackPlan, PlannedFile, Versions } from "../engine/bring-back.ts";
 import { UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
-import { changedFiles } from "./changed-files.ts";
+import { changedFiles, foldersOf } from "./changed-files.ts";
 import { git, gitForPaths, parts } from "./git.ts";
 import { mergeTrees, type Conflicting, type Merge } from "./merge.ts";
 import { conflictStart, versionsIn } from "./plan-contents.ts";
@@ -157,12 +157,6 @@ async function joinRenamed(
 
 function inConflict({ conflict, mine, agents }: Conflicting): Pick<PlannedFile, "conflict" | "versions"> {
   return { conflict, versions: { ...(mine && { mine }), ...(agents && { agents }) } };
-}
-
-/** The folders in which a path lies, the outermost first. */
-function foldersOf(path: string): string[] {
-  const names = path.split("/").slice(0, -1);
-  return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
 /** What is not saved in the worktree itself would be lost with it. */

@@ -54,6 +54,12 @@ function kindOf(status: string, isModeOnly: boolean): ChangeKind {
   return isModeOnly ? "mode" : "modified";
 }
 
+/** The folders in which a path lies, the outermost first. */
+export function foldersOf(path: string): readonly string[] {
+  const names = path.split("/").slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
+}
+
 /** Names some of the paths in a sentence. */
 export function namesOf(paths: readonly string[]): string {
   const shown = paths.slice(0, 5);

@@ -17,7 +17,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import type { BringBackPlan, BroughtBack, KeptFile } from "../engine/bring-back.ts";
 import { textOf, UserFacingError } from "../engine/errors.ts";
 import { sentence } from "../engine/sentence.ts";
-import { namesOf } from "./changed-files.ts";
+import { foldersOf, namesOf } from "./changed-files.ts";
 import { fewAtOnce } from "../engine/few-at-once.ts";
 import { git, gitText, parts, setting } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
@@ -184,15 +184,31 @@ async function writeFiles(
   written = new Set<string>(),
 ): Promise<void> {
   const { gitDirectory } = await findRepository(root);
-  for (const path of deletedOf(files)) {
-    await deleteFile(root, path);
-    written.add(path);
-  }
+  const isInTheWay = blockerOf([...files].flatMap(([path, { bytes }]) => (bytes ? [path] : [])));
+  const deleteAll = async (paths: readonly string[]): Promise<void> => {
+    for (const path of paths) {
+      await deleteFile(root, path);
+      written.add(path);
+    }
+  };
+  const deleted = deletedOf(files);
+  await deleteAll(deleted.filter(isInTheWay));
   for (const [path, content] of files) {
     if (content.bytes === undefined) continue;
     await writeOne(root, gitDirectory, path, content);
     written.add(path);
   }
+  // Last, because a renamed file is the only one with the user's changes until it is written under its new name.
+  await deleteAll(deleted.filter((path) => !isInTheWay(path)));
+}
+
+/** Tells which files can't be there while these are written: a file for a folder, or one whose name differs only in case. */
+function blockerOf(paths: readonly string[]): (path: string) => boolean {
+  const form = (path: string): string => path.toLowerCase();
+  const files = new Set(paths.map(form));
+  const folders = new Set(paths.flatMap((path) => foldersOf(form(path))));
+  return (path) =>
+    [form(path), ...foldersOf(form(path))].some((one) => files.has(one)) || folders.has(form(path));
 }
 
 /** A path behind a link is outside of the folder, and a folder isn't replaced by a file. */

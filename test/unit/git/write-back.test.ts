@@ -5,6 +5,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  promises,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import type { BringBackPlan, KeptFile } from "../../../src/engine/bring-back.ts";
 import type { FileContent } from "../../../src/git/plan-contents.ts";
@@ -55,6 +57,27 @@ describe("Writing to the folder", () => {
     await assert.rejects(writeBack(await planFor(repository), files), { code: "ENOENT" });
     assert.deepEqual(filesOf(repository.root), before);
     assert.equal(repository.git("status", "--porcelain"), "");
+  });
+
+  it("deletes a renamed file only once it is written under its new name, whatever ends the process", async () => {
+    const there: boolean[] = [];
+    const { unlink } = promises;
+    promises.unlink = (path) => {
+      if (String(path).endsWith("a.txt")) there.push(existsSync(join(repository.root, "new.txt")));
+      return unlink(path);
+    };
+    syncBuiltinESMExports();
+    try {
+      const files = new Map([
+        ["a.txt", DELETED],
+        ["new.txt", text("a\n")],
+      ]);
+      await writeBack(await planFor(repository), files);
+    } finally {
+      promises.unlink = unlink;
+      syncBuiltinESMExports();
+    }
+    assert.deepEqual(there, [true]);
   });
 
   it("puts a file where there are only empty folders", async () => {
