@@ -36,7 +36,7 @@ import type { Semaphore } from "./semaphore.ts";
 import type { StateFile } from "./state-files.ts";
 import { FolderFeed } from "./folder-feed.ts";
 import { Returning } from "./returning.ts";
-import { UserSaves, type SavedFile } from "./user-saves.ts";
+import { followWorktrees, UserSaves, type SavedFile } from "./user-saves.ts";
 
 /** What all folders of the daemon share. */
 export interface Shared {
@@ -137,7 +137,7 @@ export class DaemonFolder implements FolderService, Disposable {
       }),
     );
     // A worktree can have a window of its own.
-    this.parts.add(shared.saves.event(({ path }) => engine.worktreeWork.fileSaved(path)));
+    this.parts.add(followWorktrees(shared.saves.event, engine));
     this.feed = this.parts.add(
       new FolderFeed({ directory, engine, session, connecting, state, clock, logger }),
     );

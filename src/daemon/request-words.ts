@@ -107,10 +107,7 @@ function permissionWords(request: PermissionRequest, folder: string, call: ToolC
       return {
         title: sentence("Run a Command"),
         icon: "terminal",
-        subject: withPlaces(
-          text(metadata["command"]) ?? patterns.join(" && "),
-          placeOf(request, call, folder),
-        ),
+        subject: withPlaces(text(metadata["command"]) ?? patterns.join(" && "), placeOf(call, folder)),
         wish: sentence("{0} asks to run: {1}"),
       };
     case "edit": {
@@ -139,7 +136,7 @@ function permissionWords(request: PermissionRequest, folder: string, call: ToolC
         subject:
           subject === undefined
             ? listed
-            : withPlaces(subject, [...unnamed(subject, patterns), ...placeOf(request, call, folder)]),
+            : withPlaces(subject, withoutDoubles([...placeOf(call, folder), ...unnamed(subject, patterns)])),
       };
       // By OpenCode's defaults, this is the only time that it asks.
       if (call && filesToWrite(call.tool, call.input, folder).length > 0)
@@ -227,21 +224,26 @@ function withPlaces(subject: string, places: readonly string[]): string {
 function unnamed(subject: string, patterns: readonly string[]): readonly string[] {
   const words = [subject, ...(subject.match(/[^\s"'=;|&<>()]+/g) ?? [])];
   return patterns.filter((pattern) => {
-    const folder = pattern.replace(/\/\*$/, "");
+    const folder = folderOf(pattern);
     return !words.some((word) => word === folder || word.startsWith(`${folder}/`));
   });
 }
 
-/** Where a command runs, if that isn't the folder, nor one that a pattern names. */
-function placeOf(
-  { patterns }: PermissionRequest,
-  call: ToolCall | undefined,
-  folder: string,
-): readonly string[] {
+/** The folder of a pattern for all that is in it. */
+function folderOf(pattern: string): string {
+  return pattern.replace(/[\\/]\*$/, "");
+}
+
+/** Without patterns for folders that are there themselves. */
+function withoutDoubles(places: readonly string[]): readonly string[] {
+  return places.filter((one) => folderOf(one) === one || !places.includes(folderOf(one)));
+}
+
+/** Where a command runs, if that isn't the folder. */
+function placeOf(call: ToolCall | undefined, folder: string): readonly string[] {
   const workdir = call?.tool === "bash" ? text(call.input["workdir"]) : undefined;
   const place = resolve(folder, workdir ?? "");
-  const isNamed = ["", ...patterns].some((one) => resolve(folder, one.replace(/\/\*$/, "")) === place);
-  return isNamed ? [] : [relativePath(place, folder)];
+  return place === resolve(folder) ? [] : [relativePath(place, folder)];
 }
 
 /** The files of a patch, each with where it goes. Undefined if none goes anywhere. */
@@ -269,21 +271,22 @@ function inputText(input: Facts): string {
  * them; it may be known only from the input of the tool call.
  */
 function subjectsOf(
-  request: PermissionRequest,
+  { permission, patterns, metadata }: PermissionRequest,
   folder: string,
   call: ToolCall | undefined,
 ): readonly string[] {
-  const { permission, patterns, metadata } = request;
   const command =
     text(metadata["command"]) ??
     (permission === "bash" ? text(call?.input["command"]) : undefined) ??
     (permission === "external_directory" ? text(metadata["filepath"]) : undefined);
   return [
     command ?? [],
-    placeOf(request, call, folder),
-    ...patterns
-      .filter((pattern) => pattern !== "*" && !command?.includes(pattern))
-      .map((pattern) => relativePath(pattern, folder)),
+    withoutDoubles([
+      ...placeOf(call, folder),
+      ...patterns
+        .filter((pattern) => pattern !== "*" && !command?.includes(pattern))
+        .map((pattern) => relativePath(pattern, folder)),
+    ]),
     callInput(metadata["input"], 2) ?? [],
   ].flat();
 }

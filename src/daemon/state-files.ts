@@ -147,7 +147,7 @@ export class StateFile implements TaskMemoryStore, PermissionStore {
 
   setUsed(isUsed: boolean, serverKey?: string): void {
     if (isUsed !== this.isUsed || serverKey !== this.serverKey)
-      this.keep({ ...this.kept, isUsed, serverKey });
+      this.keep({ ...this.kept, isUsed, serverKey, ...(!isUsed && { permissions: [] }) });
   }
 
   get aloneMs(): number {

@@ -71,8 +71,7 @@ export class UserSaves implements Disposable {
 
   private async note(path: string, at: number): Promise<void> {
     const { directory, engine, state } = this.parts;
-    // The editor may have opened it through a link.
-    const real = await realpath(path).catch(() => path);
+    const real = await realPath(path);
     if (![directory, ...engine.worktrees.directories()].some((folder) => isInside(folder, real))) return;
     const { saves } = state;
     const last = saves.findLast((save) => save.path === real);
@@ -90,4 +89,22 @@ export class UserSaves implements Disposable {
       (child) => isRunning(child) || (child.endedAt ?? 0) >= at,
     );
   }
+}
+
+/** Has the conflicts of a worktree predicted again when a file in it is saved, in whichever window. */
+export function followWorktrees(
+  saved: Event<SavedFile>,
+  { worktrees, worktreeWork }: Pick<TaskEngine, "worktrees" | "worktreeWork">,
+): Disposable {
+  const look = async (path: string): Promise<void> => {
+    const real = await realPath(path);
+    for (const directory of worktrees.directories())
+      if (isInside(directory, real)) worktreeWork.userChanged(directory);
+  };
+  return saved(({ path }) => void look(path));
+}
+
+/** The editor may have opened a file through a link. */
+function realPath(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
 }

@@ -331,8 +331,9 @@ export class TaskEngine extends FolderTasks<Session, PendingRequest> implements 
       .filter(({ id, sessionID }) => id !== request.id && sessionID === request.sessionID);
     if (answer.reply !== "reject") {
       this.parts.collisions.requireUnchanged(request);
-      // It allows whatever else the session asks for of this kind.
-      if (answer.reply === "always") for (const one of others) this.parts.collisions.requireUnchanged(one);
+      // It allows what else the session asks for of this kind.
+      const also = others.filter(({ permission }) => permission === request.permission);
+      if (answer.reply === "always") for (const one of also) this.parts.collisions.requireUnchanged(one);
     } else if (answer.message && others.length > 0)
       throw new Refusal(
         "wrong-status",

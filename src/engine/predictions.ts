@@ -54,13 +54,11 @@ export class Predictions implements Disposable {
     this.predictSoon();
   }
 
-  /** Processes a file that a user saved, which can be in a worktree. */
-  fileSaved(path: string): void {
-    for (const { record } of this.open()) {
-      if (!record.worktree || !isBelow(record.worktree.directory, path)) continue;
-      this.changed.add(record.id);
-      this.predictSoon();
-    }
+  /** Processes a change that a user made in the worktree of this directory. */
+  userChanged(directory: string): void {
+    for (const { record } of this.open())
+      if (record.worktree?.directory === directory) this.changed.add(record.id);
+    this.predictSoon();
   }
 
   /** Predicts again soon, because a user may have changed any file. Agents at work tell what they change. */
@@ -155,10 +153,6 @@ export class Predictions implements Disposable {
       }),
     };
   }
-}
-
-function isBelow(folder: string, path: string): boolean {
-  return path.startsWith(folder) && /^[\\/]/.test(path.slice(folder.length));
 }
 
 function hasChangedFiles(part: Part): boolean {

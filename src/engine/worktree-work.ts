@@ -169,9 +169,9 @@ export class WorktreeWork {
     this.parts.predictions.predictSoon();
   }
 
-  /** See {@link Predictions.fileSaved}. */
-  fileSaved(path: string): void {
-    this.parts.predictions.fileSaved(path);
+  /** See {@link Predictions.userChanged}. */
+  userChanged(directory: string): void {
+    this.parts.predictions.userChanged(directory);
   }
 
   async list(): Promise<readonly ListedWorktree[]> {

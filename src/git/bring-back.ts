@@ -9,7 +9,7 @@ import { conflictStart, versionsIn } from "./plan-contents.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { requireNoRebase } from "./rebase.ts";
 import { findRepository } from "./repository.ts";
-import { snapshot } from "./snapshot.ts";
+import { snapshotTree } from "./snapshot.ts";
 
 /** Merges the worktree's changes since its base with the folder as it is. Neither of them changes. */
 export async function planBringBack(options: {
@@ -32,10 +32,10 @@ export async function planBringBack(options: {
   ]);
   await requireNoRebase(repository);
   requireSaved(repository.root, folder, unsaved);
-  const { tree: agents } = await snapshot(worktree, { base, signal });
+  const { tree: agents } = await snapshotTree(worktree, { base, signal });
   // Git may ignore a file of the folder at such a path: it would be overwritten without a conflict, or count as deleted.
   const alsoIgnored = await changedPaths(root, base, agents, signal);
-  const { tree: mine } = await snapshot(folder, { unsaved, alsoIgnored, signal });
+  const { tree: mine } = await snapshotTree(folder, { unsaved, alsoIgnored, signal });
   const merge = await mergeTrees(root, { base, mine, agents }, signal);
   const [files, marked] = await Promise.all([
     plannedFiles(root, { mine, agents, merge }, signal),

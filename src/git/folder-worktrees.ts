@@ -30,7 +30,7 @@ import { listRefs, refs } from "./refs.ts";
 import { keep, removeWorktree } from "./remove-worktree.ts";
 import { commitOf, findRepository, rootAround } from "./repository.ts";
 import { readLog, setupLog, SetupRun } from "./setup-run.ts";
-import { snapshot } from "./snapshot.ts";
+import { snapshotTree } from "./snapshot.ts";
 import { takeIn } from "./take-in.ts";
 import { claim, removeUnclaimed, removeUnused } from "./worktree-marks.ts";
 import { restoreFiles, writeBack } from "./write-back.ts";
@@ -166,7 +166,9 @@ export class FolderWorktrees implements Worktrees {
 
   async isAsPlanned({ directory, name, base }: TaskWorktree, { agents }: BringBackPlan): Promise<boolean> {
     const { root } = (await requireOurs(directory, this.folder, { name })).repository;
-    return (await snapshot(root, { base })).tree === agents && (await innerRepositories(root)).length === 0;
+    return (
+      (await snapshotTree(root, { base })).tree === agents && (await innerRepositories(root)).length === 0
+    );
   }
 
   async bringBack(

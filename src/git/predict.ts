@@ -1,6 +1,6 @@
 import { gitText } from "./git.ts";
 import { mergeTrees } from "./merge.ts";
-import { snapshot } from "./snapshot.ts";
+import { snapshotTree } from "./snapshot.ts";
 
 /** The files of a worktree, or of the folder, at some time. */
 export interface TreeState {
@@ -20,7 +20,7 @@ export async function worktreeState(
   signal?: AbortSignal,
 ): Promise<Required<TreeState>> {
   const [{ tree }, baseTree] = await Promise.all([
-    snapshot(directory, { base, signal }),
+    snapshotTree(directory, { base, signal }),
     gitText(directory, ["rev-parse", `${base}^{tree}`], { signal }),
   ]);
   return { tree, base: { commit: base, tree: baseTree } };

@@ -8,7 +8,7 @@ import { changedFiles } from "./changed-files.ts";
 import { requireOurs } from "./our-worktrees.ts";
 import { predict, worktreeState, type TreeState } from "./predict.ts";
 import { rootAround } from "./repository.ts";
-import { snapshot } from "./snapshot.ts";
+import { snapshotTree } from "./snapshot.ts";
 
 /** The work in a worktree when it was last read. */
 interface Work extends Required<TreeState> {
@@ -109,7 +109,7 @@ export class Predictions {
   /** Git may ignore a file of the folder where a worktree has changed or added one. */
   private async folderWith(works: readonly Work[], signal: AbortSignal): Promise<TreeState> {
     const alsoIgnored = works.flatMap(({ paths }) => [...paths]);
-    const { tree } = await snapshot(this.folder, { alsoIgnored, signal });
+    const { tree } = await snapshotTree(this.folder, { alsoIgnored, signal });
     return { tree };
   }
 }

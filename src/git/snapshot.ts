@@ -41,6 +41,16 @@ const SYNTHETIC_AUTHOR: Environment = Object.fromEntries(
  * ignored files. Neither the files nor the index change.
  */
 export async function snapshot(directory: string, options: SnapshotOptions = {}): Promise<Snapshot> {
+  const { head, tree } = await snapshotTree(directory, options);
+  const commit = await commitTree(directory, tree, head === undefined ? [] : [head], options.signal);
+  return { head, tree, commit };
+}
+
+/** Like {@link snapshot}, without a commit, of which each would be another object in the repository. */
+export async function snapshotTree(
+  directory: string,
+  options: SnapshotOptions = {},
+): Promise<Omit<Snapshot, "commit">> {
   const { unsaved, base, alsoIgnored = [], signal } = options;
   const [repository, head] = await Promise.all([
     findRepository(directory, signal),
@@ -54,8 +64,7 @@ export async function snapshot(directory: string, options: SnapshotOptions = {})
     if (unsaved) await addUnsaved(repository, unsaved, { env, signal });
     return gitText(repository.root, ["write-tree"], { env, signal });
   });
-  const commit = await commitTree(directory, tree, head === undefined ? [] : [head], signal);
-  return { head, tree, commit };
+  return { head, tree };
 }
 
 /** A commit that no reference points to. */

@@ -8,7 +8,7 @@ import { requireOurs } from "./our-worktrees.ts";
 import { contents } from "./plan-contents.ts";
 import { refs, updateRefs } from "./refs.ts";
 import { keep } from "./remove-worktree.ts";
-import { commitTree, snapshot } from "./snapshot.ts";
+import { commitTree, snapshotTree } from "./snapshot.ts";
 import { withTemporaryIndex } from "./temporary-index.ts";
 import { writeBack } from "./write-back.ts";
 
@@ -29,7 +29,7 @@ export async function takeIn(
     .filter((path) => !moved.some((name) => path.includes(name)))
     .filter((path) => !left.some((one) => `${path}/`.startsWith(`${one}/`)));
   // Git ignores them in the worktree, so the agent keeps its own.
-  const { tree: now } = await snapshot(root, { base, alsoIgnored: paths });
+  const { tree: now } = await snapshotTree(root, { base, alsoIgnored: paths });
   const ignored = (await changedFiles(root, plan.agents, now, { renames: false }))
     .filter(({ path, kind }) => kind === "added" && paths.includes(path))
     .map(({ path }) => path);

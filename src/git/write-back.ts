@@ -23,7 +23,7 @@ import { git, gitText, parts, setting } from "./git.ts";
 import { codeOf } from "./our-worktrees.ts";
 import type { FileContent } from "./plan-contents.ts";
 import { findRepository } from "./repository.ts";
-import { namedExactly, snapshot } from "./snapshot.ts";
+import { namedExactly, snapshotTree } from "./snapshot.ts";
 
 /**
  * Writes and deletes files of the folder, each at once, for what an edit of a text cannot do: binary files, modes,
@@ -42,7 +42,7 @@ export async function writeBack(
   await requireSameCase(plan, files, signal);
   const before = await keptFiles(root, paths);
   const wanted = await withModes(root, files, before, signal);
-  const { tree } = await snapshot(root, { alsoIgnored: paths, signal });
+  const { tree } = await snapshotTree(root, { alsoIgnored: paths, signal });
   await requireUnchanged(plan, tree, files, signal);
   const written = new Set<string>();
   try {

@@ -353,7 +353,11 @@ export class OpenCodeAgentServer implements AgentServer {
       answer.type === "permission" ? answer : { reply: "reject" as const, message: undefined };
     const body = { reply, ...(message !== undefined && { message }) };
     const decision = { url: "/permission/{requestID}/reply", path, body } satisfies api.PermissionReplyData;
-    return send(decision);
+    await send(decision).catch((error: unknown) => {
+      if (error instanceof ServerFailure && error.reason === "not-found")
+        this.reportedPermissions.close(request.id);
+      throw error;
+    });
   }
 
   /** Prepares for a prompt. Rejects if the session's worktree is gone, where the prompt could never be answered. */

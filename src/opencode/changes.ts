@@ -41,7 +41,14 @@ interface OtherStep extends FileStep {
   readonly sessionID: string;
   /** Whether that session is running now. */
   readonly isBusy: boolean;
+  /** Whether it can't be read what was done in this time. */
+  readonly isUnknown: boolean;
 }
+
+const NO_STEP = {
+  ...{ writes: [], commands: [], patched: new Set<string>(), guesses: [] },
+  ...{ hasSnapshot: false, isInSnapshot: false },
+};
 
 /** The calls needed to determine a session's changes. */
 export interface ChangeSource {
@@ -114,6 +121,7 @@ export async function sessionChanges(
           isMixed:
             isBroken ||
             meanwhile.length > 0 ||
+            others.some((one) => one.isUnknown && isMeanwhile(one)) ||
             saved.some((one) => one.path === file.path && isMeanwhile(one)) ||
             steps.some(
               (step) =>
@@ -174,7 +182,8 @@ function filesIn(turns: readonly TurnSteps[], others: readonly FileStep[]): Map<
  */
 async function existingBefore(files: ReadonlyMap<string, ChangingFile>): Promise<readonly ChangingFile[]> {
   const all = [...files.values()];
-  const deleted = all.filter(({ after }) => after.kind === "absent");
+  const deleted = all.filter(({ after }) => after.kind === "absent").map(({ before }) => before);
+  const isMoved = movesFrom(deleted);
   const found = await Promise.all(
     all.map(async (file) => {
       if (file.before.kind !== "absent") return [];
@@ -182,17 +191,35 @@ async function existingBefore(files: ReadonlyMap<string, ChangingFile>): Promise
       const { birthtimeMs = 0 } = (await lstat(file.path).catch(() => undefined)) ?? {};
       const isOld = birthtimeMs > 0 && birthtimeMs < file.start - CLOCKS_MS;
       // What a command has moved is as old as before.
-      return isOld && !deleted.some(({ before }) => isAlike(before, file.after)) ? [file] : [];
+      return isOld && !isMoved(file.after) ? [file] : [];
     }),
   );
   return found.flat();
 }
 
-/** Whether at least half of the lines of one text are in the other. */
-function isAlike(one: FileContent, other: FileContent): boolean {
-  if (one.kind !== "text" || other.kind !== "text") return one.kind === other.kind;
-  const [lines, others] = [one.text.split("\n"), new Set(other.text.split("\n"))];
-  return 2 * lines.filter((line) => others.has(line)).length >= lines.length;
+/**
+ * Tells which contents can be those of one of the deleted files, under another name and perhaps edited: most lines of each
+ * with a letter or a digit are in the other one.
+ */
+function movesFrom(deleted: readonly FileContent[]): (content: FileContent) => boolean {
+  const texts = new Set(deleted.flatMap((one) => (one.kind === "text" ? [one.text] : [])));
+  const isBinary = deleted.some(({ kind }) => kind === "binary");
+  let lines: readonly ReadonlySet<string>[] | undefined;
+  return (content) => {
+    if (content.kind !== "text") return content.kind === "binary" && isBinary;
+    if (texts.has(content.text)) return true;
+    lines ??= [...texts].map(tellingLines);
+    const own = tellingLines(content.text);
+    return lines.some((others) => {
+      if (others.size === 0 || others.size > 2 * own.size || own.size > 2 * others.size) return false;
+      const shared = [...own].filter((line) => others.has(line)).length;
+      return 2 * shared > Math.max(own.size, others.size);
+    });
+  };
+}
+
+function tellingLines(text: string): ReadonlySet<string> {
+  return new Set(text.split("\n").filter((line) => /[\p{L}\p{N}]/u.test(line)));
 }
 
 function overlap(one: Span, other: Span): boolean {
@@ -341,14 +368,20 @@ async function stepsOfOthers(
     (session) =>
       ((session.created <= end && session.updated >= start) || busy.has(session.id)) && !worksForIt(session),
   );
-  const read = async ({ id, created }: Session): Promise<readonly OtherStep[]> => {
+  const read = async ({ id, created, updated }: Session): Promise<readonly OtherStep[]> => {
     const from = created > end ? Number.POSITIVE_INFINITY : start;
-    const turns = await source.newest(id, from).catch((error: unknown) => {
+    const isBusy = busy.has(id);
+    try {
+      const found = stepsOf(await source.newest(id, from));
+      return found.map((step) => ({ ...step, sessionID: id, isBusy, isUnknown: false }));
+    } catch (error) {
+      if (!(error instanceof ServerFailure) || error.reason === "unreachable") throw error;
       // What a deleted session did stays unknown. What any other did must not count as nothing.
-      if (error instanceof ServerFailure && error.reason === "not-found") return [];
-      throw error;
-    });
-    return stepsOf(turns).map((step) => ({ ...step, sessionID: id, isBusy: busy.has(id) }));
+      const span = { start: created, end: isBusy ? Number.POSITIVE_INFINITY : updated };
+      return error.reason === "not-found"
+        ? []
+        : [{ ...NO_STEP, ...span, sessionID: id, isBusy, isUnknown: true }];
+    }
   };
   return (await fewAtOnce(others, read, OTHERS_AT_ONCE)).flat();
 }

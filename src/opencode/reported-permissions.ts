@@ -19,11 +19,18 @@ export class ReportedPermissions {
     private readonly store?: PermissionStore,
   ) {
     this.open = new Map(store?.permissions.map((request) => [request.id, request]));
-    onEvent((event) => this.keep(() => this.accept(event)));
+    onEvent((event) => this.accept(event));
   }
 
   all(): readonly PermissionRequest[] {
     return [...this.open.values()];
+  }
+
+  /** Forgets a request that was answered, or that the server no longer has. */
+  close(requestID: string): void {
+    const wasOpen = this.open.delete(requestID);
+    this.tell(requestID);
+    if (wasOpen) this.keep();
   }
 
   /** Replaces the permissions of some sessions with the server's list, except for what is newer than that. */
@@ -35,21 +42,15 @@ export class ReportedPermissions {
     this.readings.add(told);
     try {
       const listed = await reading;
-      this.keep(() => {
-        for (const { id, sessionID } of this.all())
-          if (isListed(sessionID) && !told.has(id)) this.open.delete(id);
-        for (const request of listed)
-          if (!told.has(request.id) && !told.has(request.sessionID)) this.open.set(request.id, request);
-      });
+      const before = [...this.open.keys()];
+      for (const { id, sessionID } of this.all())
+        if (isListed(sessionID) && !told.has(id)) this.open.delete(id);
+      for (const request of listed)
+        if (!told.has(request.id) && !told.has(request.sessionID)) this.open.set(request.id, request);
+      if (!isSame(before, [...this.open.keys()])) this.keep();
     } finally {
       this.readings.delete(told);
     }
-  }
-
-  private keep(change: () => void): void {
-    const before = [...this.open.keys()];
-    change();
-    if (!isSame(before, [...this.open.keys()])) this.store?.keepPermissions(this.all());
   }
 
   private accept(event: ServerEvent): void {
@@ -57,14 +58,20 @@ export class ReportedPermissions {
       if (event.request.type !== "permission") return;
       this.open.set(event.request.id, event.request);
       this.tell(event.request.id);
+      this.keep();
     } else if (event.type === "request-closed") {
-      this.open.delete(event.requestID);
-      this.tell(event.requestID);
+      this.close(event.requestID);
     } else if (event.type === "session-deleted" || isIdle(event)) {
       // The permissions of an aborted turn are never closed by an event.
-      for (const { id, sessionID } of this.all()) if (sessionID === event.sessionID) this.open.delete(id);
+      const ended = this.all().filter(({ sessionID }) => sessionID === event.sessionID);
+      for (const { id } of ended) this.open.delete(id);
       this.tell(event.sessionID);
+      if (ended.length > 0) this.keep();
     }
+  }
+
+  private keep(): void {
+    this.store?.keepPermissions(this.all());
   }
 
   private tell(id: string): void {

@@ -148,8 +148,13 @@ describe("a request in words", () => {
     it("a command outside the folder says that once", () => {
       const request = permission("external_directory", { command: "npm test" }, ["/out/*"]);
       const words = inCall(request, { tool: "bash", input: { command: "npm test", workdir: "/out" } });
-      assert.equal(told(words), "W asks to access files outside the folder: npm test (/out/*)");
-      assert.deepEqual(words.subjects, ["npm test", "/out/*"]);
+      assert.equal(told(words), "W asks to access files outside the folder: npm test (/out)");
+      assert.deepEqual(words.subjects, ["npm test", "/out"]);
+      // What it names, too, isn't where all of it runs.
+      const command = "ls /out/x && rm -rf build";
+      const both = permission("external_directory", { command }, ["/out/*"]);
+      const input = { command, workdir: "/out" };
+      assert.equal(inCall(both, { tool: "bash", input }).subject, `${command} (/out)`);
     });
 
     it("a change of a file outside the folder is shown as that, with what is written", () => {

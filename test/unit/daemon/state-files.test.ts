@@ -55,7 +55,11 @@ describe("what the daemon keeps of a folder", () => {
     const small = request("per_1", "+a");
     state.keepPermissions([small, request("per_2", "+a".repeat(50_000))]);
     await state.close();
-    assert.deepEqual((await open()).permissions, [small]);
+    const again = await open();
+    assert.deepEqual(again.permissions, [small]);
+    again.setUsed(true);
+    again.setUsed(false);
+    assert.deepEqual(again.permissions, []);
     assert.deepEqual(warnings, []);
   });
 

@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StateFile } from "../../../src/daemon/state-files.ts";
-import { UserSaves, type SavedFile, type UserSavesParts } from "../../../src/daemon/user-saves.ts";
+import {
+  followWorktrees,
+  UserSaves,
+  type SavedFile,
+  type UserSavesParts,
+} from "../../../src/daemon/user-saves.ts";
 import { Emitter } from "../../../src/engine/event.ts";
 import type { UserSave } from "../../../src/engine/server-model.ts";
 import { strictLogger } from "../../bench/support/memory-engine.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { tempDir } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
 
 describe("What the user saves", () => {
   let root: string;
@@ -54,6 +60,24 @@ describe("What the user saves", () => {
     saves = create();
   });
   afterEach(() => saves.dispose());
+
+  it("in a worktree is told with its directory, also through a link", async () => {
+    const changed: string[] = [];
+    const worktree = realpathSync(join(root, "worktree"));
+    const engine = {
+      worktrees: { directories: () => [worktree, "/elsewhere"] },
+      worktreeWork: { userChanged: (directory: string) => void changed.push(directory) },
+    };
+    const following = followWorktrees(
+      saved.event,
+      engine as unknown as Parameters<typeof followWorktrees>[1],
+    );
+    symlinkSync(worktree, join(root, "link"));
+    for (const path of ["other/a", "worktree/a", "link/b"]) saved.fire({ path: join(root, path), at: 1 });
+    await until("both", () => changed.length === 2);
+    assert.deepEqual(changed, [worktree, worktree]);
+    following.dispose();
+  });
 
   async function save(path: string, time: number): Promise<void> {
     saved.fire({ path, at: time });

@@ -114,7 +114,7 @@ describe("Predictions", () => {
     await clock.advance(300);
     calls[0]?.finish({});
     for (const [act, changed] of [
-      [() => predictions.fileSaved("/trees/a/list.txt"), ["tree-a"]],
+      [() => predictions.userChanged("/trees/a"), ["tree-a"]],
       [() => predictions.predictSoon(), []],
       [() => predictions.predictAll(), ["tree-ab"]],
     ] as const) {
@@ -124,10 +124,6 @@ describe("Predictions", () => {
       assert.deepEqual(calls.at(-1)?.changed, changed);
       calls.at(-1)?.finish({});
     }
-    assert.equal(calls.length, 4);
-    await clock.advance(100_000);
-    predictions.fileSaved("/elsewhere/list.txt");
-    await clock.advance(300);
     assert.equal(calls.length, 4);
   });
 

@@ -134,11 +134,12 @@ describe("what a session changed", () => {
       assert.deepEqual(limits, [200, 1_600]);
     });
 
-    it("isn't known if the other one can't be read, unless it is gone", async () => {
+    it("is mixed with anything if the other one can't be read, unless it is gone, and fails without a server", async () => {
       const fails = (reason: ServerFailure["reason"]) =>
         ownAnd(() => Promise.reject(new ServerFailure("read", reason, "Failed.")));
-      await assert.rejects(fails("unreachable"), { reason: "unreachable" });
+      assert.deepEqual(await fails("unexpected-answer"), [[false, true]]);
       assert.deepEqual(await fails("not-found"), [[false, false]]);
+      await assert.rejects(fails("unreachable"), { reason: "unreachable" });
     });
   });
 
@@ -147,7 +148,8 @@ describe("what a session changed", () => {
     const [file, other] = [join(folder, ".env"), join(folder, "moved.txt")];
     for (const path of [file, other]) writeFileSync(path, "text\n");
     const diff = (name: string, status: string) => {
-      const line = status === "deleted" ? "-text\n-gone" : "+text\n+new";
+      const lines = ["text", "kept", "also kept", status === "deleted" ? "gone" : "new"];
+      const line = lines.map((one) => `${status === "deleted" ? "-" : "+"}${one}`).join("\n");
       return { file: name, status, patch: `@@ -1 +1 @@\n${line}\n` };
     };
     const kinds = async (begun: number, ...diffs: readonly object[]) => {
@@ -179,9 +181,11 @@ describe("what a session changed", () => {
     const made = statSync(file).birthtimeMs;
     assert.deepEqual(await kinds(made - 1_000, diff(".env", "added")), { ".env": "absent" });
     assert.deepEqual(await kinds(made + 60_000, diff(".env", "added")), { ".env": "unknown" });
-    // What a command moved is as old as before.
+    // What a command moved is as old as before, and has most of its lines.
     const moved = [diff("moved.txt", "added"), diff("old.txt", "deleted")];
     assert.deepEqual(await kinds(made + 60_000, ...moved), { "moved.txt": "absent", "old.txt": "text" });
+    const unlike = [diff(".env", "added"), { ...diff("old.txt", "deleted"), patch: "@@ -1 +1 @@\n-20\n" }];
+    assert.deepEqual(await kinds(made + 60_000, ...unlike), { ".env": "unknown", "old.txt": "text" });
   });
 
   it("isn't mixed with what another did that only had a subagent at work", async () => {

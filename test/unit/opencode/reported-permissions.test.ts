@@ -66,10 +66,11 @@ describe("The permissions that events report", () => {
     });
     reported = new ReportedPermissions(events.event, store(request("per_0")));
     ask("per_1");
-    ask("per_1");
     close("per_0");
     close("per_0");
     assert.deepEqual(kept, [["per_0", "per_1"], ["per_1"]]);
+    reported.close("per_1");
+    assert.deepEqual(kept.at(-1), []);
     reported = new ReportedPermissions(events.event, store(request("per_1")));
     await assert.rejects(reported.replace(Promise.reject(new Error("400")), () => true));
     assert.deepEqual(ids(), ["per_1"]);
