@@ -202,7 +202,7 @@ function reason(args: readonly string[], stderr: string): Text {
   const unreadable = /open\("(.+)"\): Permission denied/.exec(stderr)?.[1];
   if (unreadable !== undefined)
     return sentence(
-      "Git isn't allowed to read {0}. Make it readable or have Git ignore it, then try again.",
+      "Git isn't allowed to read {0}. Make it readable or, if it isn't tracked, have Git ignore it, then try again.",
       unreadable,
     );
   if (/no space left on device/i.test(stderr))

@@ -59,6 +59,8 @@ describe("launching from the editor, the explorer and source control", () => {
       settings: {
         "git.enabled": true,
         "files.autoSave": "off",
+        // It selects the row of a file that opens a moment later, and no other.
+        "explorer.autoReveal": false,
         "asyncagents.notifyParent": false,
         "asyncagents.notifyUser": "never",
         "asyncagents.templates": TEMPLATE_SETTING,

@@ -15,7 +15,7 @@ describe("A file that Git isn't allowed to read", () => {
     await assert.rejects(git(repository.root, ["fails"]), {
       name: "GitError",
       message:
-        "Git isn't allowed to read data/my db.log. Make it readable or have Git ignore it, then try again.",
+        "Git isn't allowed to read data/my db.log. Make it readable or, if it isn't tracked, have Git ignore it, then try again.",
     });
   });
 });
