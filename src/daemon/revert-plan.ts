@@ -12,6 +12,7 @@ const LINK = "120000";
 const LFS_POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\//;
 /** The byte order mark, with which a text in UTF-8 may begin. */
 const MARK = "\u{feff}";
+const UNKNOWN: FileContent = { kind: "unknown" };
 
 /**
  * Plans the revert of one file that a task changed. A plan never loses what anyone else did to the file.
@@ -33,7 +34,9 @@ export async function planRevert(
 ): Promise<RevertPlan> {
   const family = [taskID, ...engine.descendantsOf(taskID).map(({ id }) => id)];
   const isTaskRunning = family.flatMap((id) => engine.child(id) ?? []).some(isRunning);
-  const plan = planOf(await onDisk(change, present, checkedOut), present, isTaskRunning);
+  const stored = planOf(change, present, isTaskRunning);
+  const isCertain = typeof stored === "string" && stored !== "changed-since";
+  const plan = isCertain ? stored : planOf(await onDisk(change, present, checkedOut), present, isTaskRunning);
   if (typeof plan !== "string") {
     if (plan.kind !== "write" || present.kind !== "absent") return plan;
     const mode = await formerMode(change.path);
@@ -47,24 +50,34 @@ export async function planRevert(
 }
 
 /**
- * The change with the contents that the file has on the disk. Snapshots have what Git stores: line feeds alone where Git
- * checks out others, the pointers of Git LFS, and no byte order mark.
+ * The change with the contents that the file has on the disk. Snapshots have what Git stores: no byte order mark, the
+ * pointers of Git LFS, and at first line feeds alone where Git checks out others.
  */
 async function onDisk(
   change: FileChange,
   present: PresentText,
   checkedOut: (path: string, text: string) => Promise<FileContent>,
 ): Promise<FileChange> {
+  const { path, before, after } = change;
   const text = present.kind === "file" ? (present.text ?? "") : "";
+  // Then the line endings are the change.
+  const areAlike = before.kind === "text" && after.kind === "text" && withFeeds(after.text) === before.text;
   const formed = async (content: FileContent): Promise<FileContent> => {
     if (content.kind !== "text") return content;
-    const isStored =
-      LFS_POINTER.test(content.text) || (text.includes("\r\n") && !content.text.includes("\r\n"));
-    const found = isStored ? await checkedOut(change.path, content.text) : content;
+    if (LFS_POINTER.test(content.text)) {
+      const found = present.kind === "absent" ? await checkedOut(path, content.text) : UNKNOWN;
+      return found.kind === "text" && LFS_POINTER.test(found.text) ? UNKNOWN : found;
+    }
+    const hasOthers = text.includes("\r\n") && !content.text.includes("\r\n") && !areAlike;
+    const found = hasOthers ? await checkedOut(path, content.text) : content;
     const lacksMark = text.startsWith(MARK) && found.kind === "text" && !found.text.startsWith(MARK);
     return lacksMark ? { kind: "text", text: MARK + found.text } : found;
   };
-  return { ...change, before: await formed(change.before), after: await formed(change.after) };
+  return { ...change, before: await formed(before), after: await formed(after) };
+}
+
+function withFeeds(text: string): string {
+  return text.replaceAll("\r\n", "\n");
 }
 
 /** The plan, or why the change isn't reverted. */

@@ -3,6 +3,9 @@ import type { FileContent } from "../engine/server-model.ts";
 import { git, gitText } from "./git.ts";
 import { findRepository } from "./repository.ts";
 
+/** How long a filter may take, in milliseconds: that of Git LFS can have to download. */
+const FILTER_MS = 30_000;
+
 /**
  * A text that Git has stored, as Git would check it out: with the folder's line endings, and what filters such as those of
  * Git LFS make of it. Unknown if a filter fails; the text itself outside of a repository.
@@ -23,8 +26,8 @@ export async function checkedOut(
   const name = join(prefix, below).replaceAll(sep, "/");
   try {
     const blob = await gitText(root, ["hash-object", "-w", "--stdin"], { input: text });
-    const bytes = await git(root, ["cat-file", "--filters", `--path=${name}`, blob]);
-    return asText(bytes);
+    const signal = AbortSignal.timeout(FILTER_MS);
+    return asText(await git(root, ["cat-file", "--filters", `--path=${name}`, blob], { signal }));
   } catch {
     return { kind: "unknown" };
   }

@@ -202,13 +202,20 @@ async function writeFiles(
   await deleteAll(deleted.filter((path) => !isInTheWay(path)));
 }
 
-/** Tells which files can't be there while these are written: a file for a folder, or one whose name differs only in case. */
+/**
+ * Tells which files can't be there while these are written: a file for a folder, or what a disk that ignores case, or how
+ * letters are composed, takes for the same name.
+ */
 function blockerOf(paths: readonly string[]): (path: string) => boolean {
-  const form = (path: string): string => path.toLowerCase();
+  const form = (path: string): string => path.normalize("NFC").toLowerCase();
   const files = new Set(paths.map(form));
-  const folders = new Set(paths.flatMap((path) => foldersOf(form(path))));
+  const exact = new Set(paths.flatMap(foldersOf));
+  const folders = new Set([...exact].map(form));
   return (path) =>
-    [form(path), ...foldersOf(form(path))].some((one) => files.has(one)) || folders.has(form(path));
+    [path, ...foldersOf(path)].some((one) => files.has(form(one))) ||
+    folders.has(form(path)) ||
+    // Such a folder gets its new name only once it is empty.
+    foldersOf(path).some((one) => folders.has(form(one)) && !exact.has(one));
 }
 
 /** A path behind a link is outside of the folder, and a folder isn't replaced by a file. */

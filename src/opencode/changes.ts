@@ -98,6 +98,7 @@ export async function sessionChanges(
   const hasChanged = steps.some(({ writes, guesses }) => writes.length > 0 || guesses.length > 0);
   const others = hasChanged ? await stepsOfOthers(source, sessionID, steps) : [];
   const touches = others.flatMap((step) => touchesOf(step, steps));
+  const unknown = others.filter(({ isUnknown }) => isUnknown);
   const files = filesIn(turns, others);
   const saved = saves.map((save) => ({ ...save, path: form(save.path) }));
   // Its own snapshots include what they did, up to its end: what they show as undone isn't a change.
@@ -114,14 +115,13 @@ export async function sessionChanges(
       .sort((a, b) => (a.path < b.path ? -1 : 1))
       .map(({ start, end, isBroken, ...file }) => {
         const isMeanwhile = (one: Span): boolean => overlap(one, { start, end });
-        const foreign = touches.filter(({ path }) => path === file.path);
+        const foreign = [...touches.filter(({ path }) => path === file.path), ...unknown];
         const meanwhile = foreign.filter(isMeanwhile);
         return {
           ...file,
           isMixed:
             isBroken ||
             meanwhile.length > 0 ||
-            others.some((one) => one.isUnknown && isMeanwhile(one)) ||
             saved.some((one) => one.path === file.path && isMeanwhile(one)) ||
             steps.some(
               (step) =>
@@ -375,7 +375,7 @@ async function stepsOfOthers(
       const found = stepsOf(await source.newest(id, from));
       return found.map((step) => ({ ...step, sessionID: id, isBusy, isUnknown: false }));
     } catch (error) {
-      if (!(error instanceof ServerFailure) || error.reason === "unreachable") throw error;
+      if (!(error instanceof ServerFailure) || error.isPassing) throw error;
       // What a deleted session did stays unknown. What any other did must not count as nothing.
       const span = { start: created, end: isBusy ? Number.POSITIVE_INFINITY : updated };
       return error.reason === "not-found"

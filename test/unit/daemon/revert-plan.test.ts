@@ -119,6 +119,8 @@ describe("the plan for reverting a file", () => {
   /** As Git would with line endings of Windows, and with one file in Git LFS that can be had. */
   const checkedOut = async (_path: string, stored: string): Promise<FileContent> => {
     if (!stored.startsWith("version")) return text(stored.replaceAll("\n", "\r\n"));
+    // The third is one that isn't downloaded.
+    if (stored.includes("oid 3")) return text(stored);
     return stored.includes("oid 1") ? { kind: "binary" } : { kind: "unknown" };
   };
 
@@ -138,6 +140,8 @@ describe("the plan for reverting a file", () => {
       );
       assert.equal(await write(of, file("one\r\nTWO\r\nthree\r\n4\r\n")), "one\r\ntwo\r\nthree\r\n4\r\n");
       assert.equal(await write(edited, file("one\nTWO\nthree\n")), "one\ntwo\nthree\n");
+      // Unless they are what the task changed.
+      assert.equal(await write(change(text("a\nb\n"), text("a\r\nb\r\n")), file("a\r\nb\r\n")), "a\nb\n");
     });
 
     it("keeps the byte order mark, which snapshots leave out", async () => {
@@ -149,6 +153,8 @@ describe("the plan for reverting a file", () => {
       const pointer = (oid: number) => text(`version https://git-lfs.github.com/spec/v1\noid ${oid}\n`);
       assert.equal(await write(change(pointer(1), absent), gone), "binary");
       assert.equal(await write(change(pointer(2), absent), gone), "no-snapshot");
+      assert.equal(await write(change(pointer(3), absent), gone), "no-snapshot");
+      assert.equal(await write(change(pointer(1), pointer(2)), file("a,b\n")), "no-snapshot");
     });
   });
 

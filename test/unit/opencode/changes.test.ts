@@ -110,16 +110,16 @@ describe("what a session changed", () => {
     });
     const asked = { info: { role: "user", time: { created: 1 }, summary: { diffs: [] } }, parts: [] };
 
-    async function ownAnd(others: (limit?: number) => Promise<readonly object[]>) {
+    async function ownAnd(others: (limit?: number) => Promise<readonly object[]>, busy = new Map()) {
       const source: ChangeSource = {
         messages: async (id, limit) =>
           z.parse(rawMessages, id === "ses_own" ? [asked, step(400, "bash")] : await others(limit)),
         sessions: async () => ["ses_own", "ses_other"].map(session),
-        statuses: async () => new Map(),
+        statuses: async () => busy,
         ignoresCase: false,
       };
       const { files } = await sessionChanges(source, "ses_own", 0);
-      return files.map(({ isDoubtful, isMixed }) => [isDoubtful, isMixed]);
+      return files.map(({ isDoubtful, isMixed, workedOnBy }) => [isDoubtful, isMixed, ...workedOnBy]);
     }
 
     it("is doubtful however many messages the other one has had since", async () => {
@@ -135,9 +135,13 @@ describe("what a session changed", () => {
     });
 
     it("is mixed with anything if the other one can't be read, unless it is gone, and fails without a server", async () => {
-      const fails = (reason: ServerFailure["reason"]) =>
-        ownAnd(() => Promise.reject(new ServerFailure("read", reason, "Failed.")));
+      const fails = (reason: ServerFailure["reason"], ...busy: readonly string[]) =>
+        ownAnd(
+          () => Promise.reject(new ServerFailure("read", reason, "Failed.")),
+          new Map(busy.map((id) => [id, {}])),
+        );
       assert.deepEqual(await fails("unexpected-answer"), [[false, true]]);
+      assert.deepEqual(await fails("unexpected-answer", "ses_other"), [[false, true, "ses_other"]]);
       assert.deepEqual(await fails("not-found"), [[false, false]]);
       await assert.rejects(fails("unreachable"), { reason: "unreachable" });
     });
