@@ -173,7 +173,9 @@ describe("agents' requests in a real editor", () => {
     const row = workbench.treeItem("Print twice").filter({ hasText: "needs permission" });
     await workbench.hoverRow(row);
     await row.getByRole("button", { name: "Answer Request" }).click();
-    await option("Always Allow, printf *, for every agent in this folder, even where a rule denies it, until the server restarts").click();
+    await option(
+      "Always Allow, printf *, for every agent in this folder, even where a rule denies it, until the server restarts",
+    ).click();
     assert.equal((await ended(launcher, task.id)).status, "completed");
     const sibling = await launch("Print again", [bash("printf three")]);
     assert.equal((await ended(launcher, sibling.id)).status, "completed");
