@@ -644,7 +644,11 @@ export class Workbench {
     await editor.waitFor();
     const text = userSettings(settings);
     const file = join(this.userDirectory, "Machine", "settings.json");
-    await this.press("Control+A");
+    // An editor that has just opened can have the focus before it takes keys.
+    await until("the text to be selected", async () => {
+      await this.press("Control+A");
+      return isThere(this.statusBarItem("selected)"));
+    });
     await this.page.keyboard.insertText(text);
     await this.press("Control+S");
     await until("exactly these settings", () => readFileSync(file, "utf8") === text);
