@@ -65,8 +65,7 @@ function visibly(words: Words): Words {
 
 /** Whether the subject names everything that is shown in full, but for white space. */
 function isAll(subject: string, subjects: readonly string[]): boolean {
-  // A folder is asked for as all that is in it.
-  const dense = (one: string): string => one.replace(/\s|\/\*$/g, "");
+  const dense = (one: string): string => folderOf(one).replace(/\s/g, "");
   return subjects.every((one) => dense(subject).includes(dense(one)));
 }
 
@@ -77,10 +76,10 @@ function isAll(subject: string, subjects: readonly string[]): boolean {
 function alwaysWords(always: readonly string[]): Sentence {
   return always.includes("*")
     ? sentence(
-        "Everything of this kind, for every agent in this folder, even where a rule denies it, until the server restarts",
+        "All of this kind, for all agents in this folder, even where denied, until the server restarts",
       )
     : sentence(
-        "{0}, for every agent in this folder, even where a rule denies it, until the server restarts",
+        "{0}, for all agents in this folder, even where denied, until the server restarts",
         visible(always.join(", ")),
       );
 }

@@ -369,14 +369,12 @@ describe("Always Allow for a permission", () => {
     [
       "offered with what its patterns cover",
       ["git push *"],
-      ["git push *, for every agent in this folder, even where a rule denies it, until the server restarts"],
+      ["git push *, for all agents in this folder, even where denied, until the server restarts"],
     ],
     [
       "offered for all requests of the kind if one pattern matches everything",
       ["ls", "*"],
-      [
-        "Everything of this kind, for every agent in this folder, even where a rule denies it, until the server restarts",
-      ],
+      ["All of this kind, for all agents in this folder, even where denied, until the server restarts"],
     ],
   ] as const)
     it(`is ${what}`, async () => {
@@ -402,7 +400,7 @@ describe("Always Allow for a permission", () => {
       assert.equal(await answerRequest(context, open), undefined);
       const found = rows.filter(({ label }) => label.includes("Always Allow"));
       assert.deepEqual(
-        found.map(({ description }) => description),
+        found.map(({ detail }) => detail),
         offered,
       );
     });

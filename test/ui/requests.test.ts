@@ -174,7 +174,7 @@ describe("agents' requests in a real editor", () => {
     await workbench.hoverRow(row);
     await row.getByRole("button", { name: "Answer Request" }).click();
     await option(
-      "Always Allow, printf *, for every agent in this folder, even where a rule denies it, until the server restarts",
+      "Always Allow, printf *, for all agents in this folder, even where denied, until the server restarts",
     ).click();
     assert.equal((await ended(launcher, task.id)).status, "completed");
     const sibling = await launch("Print again", [bash("printf three")]);

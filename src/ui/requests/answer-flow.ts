@@ -221,7 +221,7 @@ function permissionStep({ context, request, who, over }: Asked<"permission">): S
         ? ([
             {
               label: vscode.l10n.t("$(check-all) Always Allow"),
-              description: withoutIcons(translate(always)),
+              detail: withoutIcons(translate(always)),
               does: "always",
             },
           ] as const)

@@ -28,7 +28,7 @@ import {
 import { inConflict, rowTime } from "./words.ts";
 import { loadLater } from "../load-later.ts";
 
-/** How often the times of running rows are checked, in milliseconds, and a 60th of how often the day is. */
+/** How often the times of running rows are checked, in milliseconds. The day is checked every 60 of these. */
 const TICK_MS = 1_000;
 /** How long moved rows are collected, in milliseconds: the tasks of a batch appear almost together. */
 const GATHER_MS = 50;

@@ -114,11 +114,8 @@ describe("a request in words", () => {
       const words = inWords(permission(...args), FOLDER);
       return words.type === "permission" && words.always ? english(words.always) : undefined;
     };
-    assert.match(always("edit") ?? "", /^Everything of this kind, .* until the server restarts$/);
-    assert.match(
-      always("bash", {}, [], ["git push *"]) ?? "",
-      /^git push \*, for .*even where a rule denies it,/,
-    );
+    assert.match(always("edit") ?? "", /^All of this kind, .* until the server restarts$/);
+    assert.match(always("bash", {}, [], ["git push *"]) ?? "", /^git push \*, for .*even where denied,/);
     assert.equal(always("bash", {}, [], []), undefined);
   });
 
